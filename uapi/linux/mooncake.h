@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * /dev/mooncake: registered buffers, segments of this and other nodes, and transfers between them.
+ *
+ * This header is the manual of the device. Words: a *buffer* is memory of the caller, pinned once; a
+ * *segment* is memory that others can open (a pool of some node); a *request* moves bytes between one
+ * buffer and one segment and completes exactly once.
+ *
+ * Rules for every ioctl
+ *   - The first member is the size of the structure as the caller knows it. Smaller than the first version: EINVAL.
+ *     Bytes beyond what the kernel knows must be zero, else E2BIG. Reserved members and unknown flags must be zero,
+ *     else EINVAL.
+ *   - Members named out_* are results; the kernel writes them only when it says so.
+ *   - Everything belongs to the open file, not to a process. MC_IOC_BUF_REG needs the address space that opened the
+ *     file (EACCES in any other); everything else may be called by whoever holds the descriptor.
+ *   - Handles (buffer and segment ids) are never zero and carry a generation: a stale, foreign or random one is ENOENT.
+ *
+ * Closing the last descriptor ends it all: requests that have not started are dropped, those on the wire run out or
+ * are fenced, then registrations are withdrawn and pages unpinned, in that order and in the background.
+ */
+#ifndef _UAPI_LINUX_MOONCAKE_H
+#define _UAPI_LINUX_MOONCAKE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define MC_ABI_MAJOR		1
+#define MC_ABI_MINOR		0
+
+#define MC_UUID_LEN		16
+#define MC_NAME_LEN		64	/* with the closing NUL */
+
+/* Limits; MC_IOC_INFO reports the values in force. */
+#define MC_MAX_RING_ENTRIES	32768
+#define MC_MAX_BUFFERS		4096	/* an open file */
+#define MC_MAX_SEGMENTS		4096	/* opened by an open file */
+#define MC_MAX_BUF_LEN		(1ULL << 40)
+#define MC_MAX_REQ_LEN		(1ULL << 32)
+#define MC_MAX_TIMEOUT_NS	(3600ULL * 1000000000ULL)
+
+/**
+ * struct mc_info - MC_IOC_INFO: what this kernel module is and what it allows
+ * @size: sizeof(struct mc_info)
+ * @abi_major: equal majors work together
+ * @abi_minor: grows with additions
+ * @features: MC_FEAT_*
+ * @node_uuid: identity of this node, all zero until mcnoded has set it
+ * @instance: random number of this module load
+ * @cluster_uuid: cluster this node belongs to, all zero until set
+ * @max_ring_entries: submission entries of one ring
+ * @max_buffers: registered buffers of one open file
+ * @max_segments: opened segments of one open file
+ * @slice_bytes: slice size of transfers between nodes
+ * @max_buf_len: bytes of one buffer
+ * @max_req_len: bytes of one request
+ * @default_timeout_ns: deadline of a request that names none
+ * @mr_chunk_bytes: bytes covered by one registration on the most limited device in use, 0 without devices
+ * @auth: 0 none (asked for explicitly), 1 cluster key loaded, 2 no key and not allowed to go without
+ */
+struct mc_info {
+	__u32 size;
+	__u16 abi_major;
+	__u16 abi_minor;
+	__u64 features;
+	__u8  node_uuid[MC_UUID_LEN];
+	__u64 instance;
+	__u8  cluster_uuid[MC_UUID_LEN];
+	__u32 max_ring_entries;
+	__u32 max_buffers;
+	__u32 max_segments;
+	__u32 slice_bytes;
+	__u64 max_buf_len;
+	__u64 max_req_len;
+	__u64 default_timeout_ns;
+	__u64 mr_chunk_bytes;
+	__u32 auth;
+	__u32 resv;
+};
+
+#define MC_FEAT_RDMA		(1ULL << 0)
+#define MC_FEAT_FAULT		(1ULL << 63)	/* built with fault hooks: never for production */
+
+/**
+ * struct mc_buf_reg - MC_IOC_BUF_REG: pin memory of the caller and make it a buffer
+ * @size: sizeof(struct mc_buf_reg)
+ * @flags: must be 0
+ * @addr: start, any alignment
+ * @len: bytes, 1 to MC_MAX_BUF_LEN
+ * @out_id: handle
+ * @resv: must be 0
+ *
+ * The mapping must be writable: anonymous memory, shmem/memfd or hugetlb. Pages stay pinned until the buffer is
+ * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user unless CAP_IPC_LOCK.
+ * Other nodes can never address a buffer.
+ *
+ * Errors: EINVAL (length 0, wrap-around, too long), EFAULT (a page is not mapped or not writable), EOPNOTSUPP (file or
+ * device mapping), ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers),
+ * EINTR (killed). After an error nothing is pinned.
+ */
+struct mc_buf_reg {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 out_id;
+	__u32 resv;
+};
+
+/**
+ * struct mc_handle - MC_IOC_BUF_UNREG, MC_IOC_SEG_CLOSE: give a handle back
+ * @size: sizeof(struct mc_handle)
+ * @id: the handle
+ *
+ * Returns 0 at once, never EBUSY: requests in flight end by themselves (whole, or ECANCELED when they had not
+ * started), then memory is let go in the background. A second call is ENOENT.
+ */
+struct mc_handle {
+	__u32 size;
+	__u32 id;
+};
+
+/**
+ * struct mc_seg_open - MC_IOC_SEG_OPEN: open a segment of this or another node
+ * @size: sizeof(struct mc_seg_open)
+ * @flags: must be 0
+ * @node_uuid: node that owns it
+ * @seg_uuid: the segment
+ * @timeout_ns: how long to wait for the other node, 0 means 5 s
+ * @out_len: bytes of the segment
+ * @out_id: handle
+ * @out_flags: MC_SEG_LOCAL when it lives on this node
+ *
+ * Errors: EHOSTUNREACH (no such peer, or no rail leads to it), ENOENT (the node has no such segment), EACCES (the peer
+ * could not prove that it knows the cluster key), EPROTO (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
+ */
+struct mc_seg_open {
+	__u32 size;
+	__u32 flags;
+	__u8  node_uuid[MC_UUID_LEN];
+	__u8  seg_uuid[MC_UUID_LEN];
+	__aligned_u64 timeout_ns;
+	__aligned_u64 out_len;
+	__u32 out_id;
+	__u32 out_flags;
+};
+
+#define MC_SEG_LOCAL		(1U << 0)
+
+/*
+ * Rings: one pair per open file, set up once (EEXIST afterwards). Both areas come from mmap() of the device:
+ *
+ *   offset MC_OFF_SQ, out_sq_bytes: struct mc_sq_head, then at out_sqe_off the mc_sqe array   (read-write, shared)
+ *   offset MC_OFF_CQ, out_cq_bytes: struct mc_cq_head, then at out_cqe_off the mc_cqe array   (read-only, shared)
+ *
+ * Indices run freely over 2^32 and are masked with entries - 1. The caller fills entries and moves sq.tail with
+ * release order; MC_IOC_ENTER consumes them and moves cq.sq_head. Completions appear between sq.cq_head (the caller
+ * moves it, release order, after reading) and cq.tail (the kernel moves it, release order). A completion slot is
+ * reserved when an entry is consumed: the completion ring can't overflow; an entry that finds no free slot is not
+ * consumed. The kernel keeps its own copies of all indices and reads each entry once.
+ */
+#define MC_OFF_SQ		0x00000000ULL
+#define MC_OFF_CQ		0x10000000ULL
+
+/**
+ * struct mc_sq_head - start of the submission area, written by the caller
+ * @tail: entries made available so far
+ * @cq_head: completions taken so far
+ * @resv: leave zero
+ */
+struct mc_sq_head {
+	__u32 tail;
+	__u32 cq_head;
+	__u32 resv[14];
+};
+
+/**
+ * struct mc_cq_head - start of the completion area, written by the kernel
+ * @tail: completions published so far
+ * @sq_head: entries consumed so far
+ * @resv: zero
+ */
+struct mc_cq_head {
+	__u32 tail;
+	__u32 sq_head;
+	__u32 resv[14];
+};
+
+/**
+ * struct mc_ring_setup - MC_IOC_RING_SETUP
+ * @size: sizeof(struct mc_ring_setup)
+ * @flags: must be 0
+ * @sq_entries: power of two, 1 to MC_MAX_RING_ENTRIES
+ * @cq_entries: power of two, at least @sq_entries, at most 2 * MC_MAX_RING_ENTRIES
+ * @out_sq_bytes: bytes to map at MC_OFF_SQ
+ * @out_cq_bytes: bytes to map at MC_OFF_CQ
+ * @out_sqe_off: where the mc_sqe array begins in the submission area
+ * @out_cqe_off: where the mc_cqe array begins in the completion area
+ * @resv: must be 0
+ */
+struct mc_ring_setup {
+	__u32 size;
+	__u32 flags;
+	__u32 sq_entries;
+	__u32 cq_entries;
+	__u32 out_sq_bytes;
+	__u32 out_cq_bytes;
+	__u32 out_sqe_off;
+	__u32 out_cqe_off;
+	__u32 resv[2];
+};
+
+#define MC_OP_NOP		0	/* completes at once with result 0 */
+#define MC_OP_READ		1	/* segment to buffer */
+#define MC_OP_WRITE		2	/* buffer to segment */
+
+/**
+ * struct mc_sqe - one request
+ * @opcode: MC_OP_*
+ * @priority: must be 0
+ * @flags: must be 0
+ * @buf_id: buffer
+ * @buf_off: first byte in the buffer
+ * @target_id: segment handle from MC_IOC_SEG_OPEN
+ * @batch: any number, repeated in the completion
+ * @target_off: first byte in the segment
+ * @len: bytes, 1 to MC_MAX_REQ_LEN (NOP: 0)
+ * @cookie: any number, repeated in the completion
+ * @timeout_ns: deadline, counted from submission; 0 means the default (60 s), at most MC_MAX_TIMEOUT_NS
+ * @grant_id: must be 0
+ * @crc32c: must be 0
+ * @spans: must be 0
+ * @span_count: must be 0
+ * @list_id: must be 0
+ * @list_first: must be 0
+ * @list_count: must be 0
+ * @resv: must be 0
+ *
+ * A malformed entry completes with its error like any other request: EINVAL (field), ENOENT (handle), ERANGE (outside the
+ * buffer or segment). Further results: ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the segment), EHOSTUNREACH (no path
+ * to the node), EIO (the path failed and retries did too), EBUSY never.
+ */
+struct mc_sqe {
+	__u8  opcode;
+	__u8  priority;
+	__u16 flags;
+	__u32 buf_id;
+	__u64 buf_off;
+	__u32 target_id;
+	__u32 batch;
+	__u64 target_off;
+	__u64 len;
+	__u64 cookie;
+	__u64 timeout_ns;
+	__u32 grant_id;
+	__u32 crc32c;
+	__u64 spans;
+	__u32 span_count;
+	__u32 list_id;
+	__u32 list_first;
+	__u32 list_count;
+	__u64 resv[5];
+};
+
+/**
+ * struct mc_cqe - how one request ended
+ * @cookie: from the request
+ * @result: 0 or -errno
+ * @flags: MC_CQE_F_*
+ * @bytes: bytes moved; @len on success. After an error nothing in the destination range is valid
+ * @fail_off: offset in the request of the first byte that failed, ~0 on success
+ * @crc32c: 0
+ * @rail: rail that carried the first slice, 0 for the local copy
+ * @batch: from the request
+ * @resv: 0
+ */
+struct mc_cqe {
+	__u64 cookie;
+	__s32 result;
+	__u32 flags;
+	__u64 bytes;
+	__u64 fail_off;
+	__u32 crc32c;
+	__u32 rail;
+	__u32 batch;
+	__u32 resv0;
+	__u64 resv[2];
+};
+
+#define MC_CQE_F_QUIESCED	(1U << 0) /* nothing of this request can reach the segment any more */
+#define MC_CQE_F_BUSY		(1U << 1) /* the device may still touch the buffer; RELEASED follows */
+#define MC_CQE_F_RELEASED	(1U << 2) /* second completion after BUSY */
+
+/**
+ * struct mc_enter - MC_IOC_ENTER: submit entries and wait for completions
+ * @size: sizeof(struct mc_enter)
+ * @flags: must be 0
+ * @to_submit: consume at most this many entries
+ * @min_complete: wait until this many completions are waiting to be taken (0: don't wait)
+ * @timeout_ns: longest wait, at most MC_MAX_TIMEOUT_NS
+ * @out_submitted: entries consumed
+ * @out_ready: completions waiting to be taken
+ *
+ * The out members are written whatever the result is (except EFAULT and a bad size or flag). 0: done. ETIME: the wait
+ * ended first. EINTR: a signal came. EINVAL: no ring, bad flags, min_complete above the completion ring. Fewer entries
+ * than asked are consumed when the ring holds fewer or the completion ring is full.
+ */
+struct mc_enter {
+	__u32 size;
+	__u32 flags;
+	__u32 to_submit;
+	__u32 min_complete;
+	__aligned_u64 timeout_ns;
+	__u32 out_submitted;
+	__u32 out_ready;
+};
+
+/**
+ * struct mc_eventfd - MC_IOC_EVENTFD: signal an eventfd when completions arrive
+ * @size: sizeof(struct mc_eventfd)
+ * @fd: eventfd, or -1 to stop
+ * @flags: must be 0
+ * @resv: must be 0
+ *
+ * Signalled when the completion ring goes from empty (as the kernel last saw cq_head) to not empty. poll() says
+ * POLLIN | POLLRDNORM while completions wait.
+ */
+struct mc_eventfd {
+	__u32 size;
+	__s32 fd;
+	__u32 flags;
+	__u32 resv;
+};
+
+#define MC_IOC_MAGIC		0xCA
+#define MC_IOC_INFO		_IOWR(MC_IOC_MAGIC, 0x00, struct mc_info)
+#define MC_IOC_BUF_REG		_IOWR(MC_IOC_MAGIC, 0x01, struct mc_buf_reg)
+#define MC_IOC_BUF_UNREG	_IOW(MC_IOC_MAGIC, 0x02, struct mc_handle)
+#define MC_IOC_SEG_OPEN		_IOWR(MC_IOC_MAGIC, 0x03, struct mc_seg_open)
+#define MC_IOC_SEG_CLOSE	_IOW(MC_IOC_MAGIC, 0x04, struct mc_handle)
+#define MC_IOC_RING_SETUP	_IOWR(MC_IOC_MAGIC, 0x05, struct mc_ring_setup)
+#define MC_IOC_ENTER		_IOWR(MC_IOC_MAGIC, 0x06, struct mc_enter)
+#define MC_IOC_EVENTFD		_IOW(MC_IOC_MAGIC, 0x07, struct mc_eventfd)
+
+#endif /* _UAPI_LINUX_MOONCAKE_H */
