@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Both ends of gRPC over HTTP/2; frame.c is what they share.
-rpc-client-srcs := client.c addr.c frame.c
+# Both ends of gRPC over HTTP/2; addr.c, error.c and frame.c are what they share.
+rpc-client-srcs := client.c addr.c error.c frame.c
 rpc-client-libs := libnghttp2 libprotobuf-c
 
-rpc-server-srcs := server.c addr.c frame.c
+rpc-server-srcs := server.c addr.c error.c frame.c
 rpc-server-libs := libnghttp2 libevent_core

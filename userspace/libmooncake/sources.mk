@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+mooncake-srcs := util.c device.c batch.c segcache.c items.c put.c get.c objects.c store.c
+mooncake-libs := libprotobuf-c
+mooncake-uses := rpc-client proto
+mooncake-incs := include
+
+tests-uses := mooncake rpc-client proto
+tests-libs := cmocka
