@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Both ends of gRPC over HTTP/2; addr.c, error.c and frame.c are what they share.
-rpc-client-srcs := client.c addr.c error.c frame.c
+rpc-client-srcs := client.c conn.c h2.c addr.c error.c frame.c
 rpc-client-libs := libnghttp2 libprotobuf-c
 
 rpc-server-srcs := server.c addr.c error.c frame.c
