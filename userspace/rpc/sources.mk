@@ -3,5 +3,5 @@
 rpc-client-srcs := client.c conn.c h2.c addr.c error.c frame.c
 rpc-client-libs := libnghttp2 libprotobuf-c
 
-rpc-server-srcs := server.c addr.c error.c frame.c
-rpc-server-libs := libnghttp2 libevent_core
+rpc-server-srcs := server.c stream.c arena.c scan.c addr.c error.c frame.c
+rpc-server-libs := libnghttp2 libevent_core libprotobuf-c

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+mcmasterd-srcs := main.c opts.c log.c service.c service_object.c master.c place.c journal.c op.c apply.c state.c \
+	segment.c node.c discard.c table.c alloc.c names.c
+mcmasterd-libs := libnghttp2 libprotobuf-c libevent_core
+mcmasterd-uses := rpc-server proto
+
+tests-libs := cmocka libnghttp2 libprotobuf-c libevent_core
+tests-uses := master rpc-server proto
