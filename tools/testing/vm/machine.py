@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Kinds of test machines. A kind knows how to start, signal and disconnect one node; Set in mcvm does the rest."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+
+class Machine:
+    """One node. Subclasses implement start() and link(); state is plain data, so it can be saved between calls."""
+
+    kind = None
+
+    def __init__(self, state):
+        self.state = state
+
+    def pid(self):
+        return self.state.get("pid", 0)
+
+    def alive(self):
+        try:
+            os.kill(self.pid(), 0)
+        except (OSError, TypeError):
+            return False
+        try:
+            with open("/proc/%d/stat" % self.pid()) as f:
+                return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def signal(self, sig):
+        if self.pid() and self.alive():
+            os.kill(self.pid(), sig)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        limit = time.monotonic() + 10
+        while self.alive() and time.monotonic() < limit:
+            time.sleep(0.02)
+
+    def start(self):
+        raise NotImplementedError
+
+    def link(self, up):
+        raise NotImplementedError
+
+
+class Qemu(Machine):
+    """QEMU with TCG: no KVM needed, no privileges needed."""
+
+    kind = "qemu"
+
+    def command(self):
+        s = self.state
+        node = s["node"]
+        append = ("console=ttyS0 no_timer_check tsc=reliable loglevel=5 panic=-1 mc_node=%d %s"
+                  % (node, s.get("append", "")))
+        cmd = ["timeout", str(s["life"]), "qemu-system-x86_64", "-name", "mooncake-%s-%d" % (s["set"], node),
+               "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm", "-smp", str(s["smp"]),
+               "-m", str(s["mem"]), "-nodefaults", "-no-user-config", "-nographic", "-no-reboot",
+               "-chardev", "file,id=con,path=%s,append=on" % s["console"], "-serial", "chardev:con",
+               "-kernel", s["kernel"], "-initrd", s["initrd"], "-append", append,
+               "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
+               "-virtfs", "local,path=%s,mount_tag=share,security_model=none" % s["share"],
+               "-monitor", "unix:%s,server=on,wait=off" % s["monitor"],
+               "-netdev", "user,id=m0,restrict=on,hostfwd=tcp:127.0.0.1:%d-:7000" % s["port"],
+               "-device", "virtio-net-pci,netdev=m0,mac=52:54:00:78:00:%02x,romfile=" % node]
+        cmd += ["-netdev", s["netdev"],
+                "-device", "virtio-net-pci,netdev=n0,mac=52:54:00:77:00:%02x,romfile=" % node]
+        return cmd
+
+    def start(self):
+        s = self.state
+        if os.path.exists(s["monitor"]):
+            os.unlink(s["monitor"])
+        with open(s["console"] + ".qemu", "ab") as log:
+            p = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 start_new_session=True)
+        s["wrapper"] = p.pid
+        s["pid"] = p.pid
+        limit = time.monotonic() + 10
+        while time.monotonic() < limit:
+            child = subprocess.run(["pgrep", "-P", str(p.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
+            if child:
+                s["pid"] = int(child[0])
+                return
+            if p.poll() is not None:
+                break
+            time.sleep(0.02)
+        with open(s["console"] + ".qemu") as log:
+            raise RuntimeError("node %d: QEMU did not start: %s" % (s["node"], log.read().strip()[-300:]))
+
+    def monitor(self, line):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as c:
+            c.settimeout(10)
+            c.connect(self.state["monitor"])
+            text = b""
+            while b"(qemu)" not in text:
+                text += c.recv(4096)
+            c.sendall(line.encode() + b"\n")
+            text = b""
+            while b"(qemu)" not in text:
+                text += c.recv(4096)
+
+    def link(self, up):
+        self.monitor("set_link n0 %s" % ("on" if up else "off"))
+
+
+KINDS = {k.kind: k for k in (Qemu,)}
