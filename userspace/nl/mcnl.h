@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Client of the generic netlink family "mooncake": one typed function for each command of
+ * uapi/linux/mooncake_netlink.h.
+ *
+ * Every function returns 0 or -errno. After an error mcnl_errmsg() holds one sentence with the kernel's own
+ * words (extended ack) when it gave any. Every call ends: the kernel has MCNL_TIMEOUT_MS to answer, then the
+ * result is -ETIMEDOUT. A handle belongs to one thread.
+ */
+#ifndef MCNL_H
+#define MCNL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+#include "linux/mooncake.h"
+#include "linux/mooncake_netlink.h"
+
+#define MCNL_TIMEOUT_MS		10000
+#define MCNL_MAX_RAILS		16	/* rails of one peer that a dump reports */
+#define MCNL_STATE_LEN		32
+#define MCNL_TEXT_LEN		128
+
+struct mcnl;
+
+/**
+ * struct mcnl_addr - an IP address as netlink carries it
+ * @len: 4 or 16
+ * @bytes: network order
+ */
+struct mcnl_addr {
+	uint8_t len;
+	uint8_t bytes[16];
+};
+
+/**
+ * struct mcnl_counters - transfer counters of a rail or a peer
+ * @read_bytes: payload this node read from the other side
+ * @write_bytes: payload this node wrote to the other side
+ * @read_ops: slices read
+ * @write_ops: slices written
+ * @errors: slices that failed
+ * @retries: slices posted again
+ * @inflight: slices posted now
+ * @reconnects: connections made again
+ */
+struct mcnl_counters {
+	uint64_t read_bytes;
+	uint64_t write_bytes;
+	uint64_t read_ops;
+	uint64_t write_ops;
+	uint64_t errors;
+	uint64_t retries;
+	uint64_t inflight;
+	uint64_t reconnects;
+};
+
+/**
+ * struct mcnl_info - answer of INFO_GET
+ * @node_uuid: zero until set
+ * @cluster_uuid: zero until set
+ * @instance: random number of this module load
+ * @auth: enum mc_auth
+ * @key_gen: newest key generation, 0 without a key
+ * @clock_epoch: epoch of the last CLOCK_SET
+ * @clock_offset: master time minus CLOCK_BOOTTIME, ns
+ * @clock_error: bound of the error, ns
+ * @clock_age: ns since the last CLOCK_SET
+ * @local_bytes: bytes moved by the local copy engine
+ */
+struct mcnl_info {
+	uint8_t node_uuid[MC_UUID_LEN];
+	uint8_t cluster_uuid[MC_UUID_LEN];
+	uint64_t instance;
+	uint32_t auth;
+	uint32_t key_gen;
+	uint64_t clock_epoch;
+	int64_t clock_offset;
+	uint64_t clock_error;
+	uint64_t clock_age;
+	uint64_t local_bytes;
+};
+
+/**
+ * struct mcnl_rail - one rail of this node, or one of a peer's rails
+ * @id: number on its own node
+ * @local_id: peers only: the rail of this node that leads there, 0 when none does
+ * @dev: RDMA device; empty for a peer's rail
+ * @addr: address it listens on
+ * @port: port it listens on
+ * @state: word for people
+ * @last_error: why the last connection failed or ended
+ * @c: counters
+ */
+struct mcnl_rail {
+	uint32_t id;
+	uint32_t local_id;
+	char dev[64];
+	struct mcnl_addr addr;
+	uint16_t port;
+	char state[MCNL_STATE_LEN];
+	char last_error[MCNL_TEXT_LEN];
+	struct mcnl_counters c;
+};
+
+/**
+ * struct mcnl_peer - another node as this kernel knows it
+ * @node_uuid: its identity
+ * @instance: its module load, 0 before the first connection
+ * @epoch: connection epoch
+ * @state: word for people
+ * @last_error: why the last connection failed or ended
+ * @c: counters
+ * @n_rails: valid members of @rails
+ * @rails: its addresses
+ */
+struct mcnl_peer {
+	uint8_t node_uuid[MC_UUID_LEN];
+	uint64_t instance;
+	uint64_t epoch;
+	char state[MCNL_STATE_LEN];
+	char last_error[MCNL_TEXT_LEN];
+	struct mcnl_counters c;
+	size_t n_rails;
+	struct mcnl_rail rails[MCNL_MAX_RAILS];
+};
+
+/**
+ * struct mcnl_pool - a pool of this node
+ * @seg_uuid: chosen by the kernel when it was created
+ * @name: for people
+ * @len: bytes
+ * @numa: node, -1 any
+ * @page_size: bytes
+ * @leases: peers that hold it open
+ * @state: word for people
+ */
+struct mcnl_pool {
+	uint8_t seg_uuid[MC_UUID_LEN];
+	char name[MC_NAME_LEN];
+	uint64_t len;
+	int32_t numa;
+	uint32_t page_size;
+	uint32_t leases;
+	char state[MCNL_STATE_LEN];
+};
+
+/**
+ * struct mcnl_buf - a registered buffer
+ * @id: handle in its open file
+ * @pid: process that registered it
+ * @uid: its user
+ * @len: bytes
+ * @pinned: bytes of whole pages
+ * @state: word for people
+ */
+struct mcnl_buf {
+	uint32_t id;
+	uint32_t pid;
+	uint32_t uid;
+	uint64_t len;
+	uint64_t pinned;
+	char state[MCNL_STATE_LEN];
+};
+
+/**
+ * struct mcnl_event - one message of the multicast group
+ * @cmd: MC_CMD_EVENT_*
+ * @node_uuid: peer it is about, or zero
+ * @seg_uuid: segment it is about, or zero
+ * @rail_id: rail it is about, or 0
+ * @text: reason the kernel gave, or empty
+ */
+struct mcnl_event {
+	int cmd;
+	uint8_t node_uuid[MC_UUID_LEN];
+	uint8_t seg_uuid[MC_UUID_LEN];
+	uint32_t rail_id;
+	char text[MCNL_TEXT_LEN];
+};
+
+/**
+ * mcnl_open() - connect to the family
+ * @out: set in every case but -ENOMEM, so that mcnl_errmsg() can be asked; close it
+ *
+ * Return: 0; -ENOENT when the module is not loaded; another -errno.
+ */
+int mcnl_open(struct mcnl **out);
+
+/** mcnl_close() - let go of a handle; NULL is fine */
+void mcnl_close(struct mcnl *nl);
+
+/** mcnl_errmsg() - the sentence about the last error of this handle */
+const char *mcnl_errmsg(const struct mcnl *nl);
+
+/** mcnl_info() - INFO_GET */
+int mcnl_info(struct mcnl *nl, struct mcnl_info *info);
+
+/** mcnl_node_set() - NODE_SET; the same values again are fine, others -EBUSY while in use */
+int mcnl_node_set(struct mcnl *nl, const uint8_t *node_uuid, const uint8_t *cluster_uuid,
+		  uint32_t auth);
+
+/** mcnl_key_set() - KEY_SET with MC_KEY_LEN bytes; @gen counts from 1 */
+int mcnl_key_set(struct mcnl *nl, uint32_t gen, const uint8_t *key);
+
+/** mcnl_clock_set() - CLOCK_SET: master time is CLOCK_BOOTTIME plus @offset, give or take @error */
+int mcnl_clock_set(struct mcnl *nl, uint64_t epoch, int64_t offset, uint64_t error);
+
+/** mcnl_rail_add() - RAIL_ADD; @out_id may be NULL; -ENODEV comes with the list of usable devices */
+int mcnl_rail_add(struct mcnl *nl, const char *dev, const struct mcnl_addr *addr, uint16_t port,
+		  uint32_t *out_id);
+
+/** mcnl_rail_del() - RAIL_DEL */
+int mcnl_rail_del(struct mcnl *nl, uint32_t id);
+
+/** mcnl_rails() - all rails of this node; free(*out) */
+int mcnl_rails(struct mcnl *nl, struct mcnl_rail **out, size_t *n);
+
+/** mcnl_peer_set() - PEER_SET: @rails with id, addr and port replace what was known of this node */
+int mcnl_peer_set(struct mcnl *nl, const uint8_t *node_uuid, const struct mcnl_rail *rails,
+		  size_t n);
+
+/** mcnl_peer_del() - PEER_DEL */
+int mcnl_peer_del(struct mcnl *nl, const uint8_t *node_uuid);
+
+/** mcnl_peers() - all peers; free(*out) */
+int mcnl_peers(struct mcnl *nl, struct mcnl_peer **out, size_t *n);
+
+/** mcnl_pool_create() - POOL_CREATE; @numa -1 any, @page_size 0 the kernel's default */
+int mcnl_pool_create(struct mcnl *nl, const char *name, uint64_t len, int32_t numa,
+		     uint32_t page_size, uint8_t *out_seg_uuid);
+
+/** mcnl_pool_destroy() - POOL_DESTROY; returns before the memory is back */
+int mcnl_pool_destroy(struct mcnl *nl, const uint8_t *seg_uuid);
+
+/** mcnl_pools() - all pools; free(*out) */
+int mcnl_pools(struct mcnl *nl, struct mcnl_pool **out, size_t *n);
+
+/** mcnl_bufs() - all registered buffers; free(*out) */
+int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n);
+
+/** mcnl_fault_set() - FAULT_SET; -EOPNOTSUPP in builds without fault hooks */
+int mcnl_fault_set(struct mcnl *nl, const char *name, uint64_t value);
+
+/** mcnl_events_join() - subscribe; afterwards this handle is for mcnl_event_next() only */
+int mcnl_events_join(struct mcnl *nl);
+
+/** mcnl_fd() - descriptor to poll for events */
+int mcnl_fd(const struct mcnl *nl);
+
+/** mcnl_event_next() - take one event without waiting; -EAGAIN when there is none */
+int mcnl_event_next(struct mcnl *nl, struct mcnl_event *ev);
+
+#endif /* MCNL_H */

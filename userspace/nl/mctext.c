@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+/* UUIDs, sizes, addresses and key files as administrators write them. */
+#include "mctext.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *mc_uuid_text(const uint8_t *u, char *to)
+{
+	snprintf(to, MC_UUID_TEXT,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
+		 u[13], u[14], u[15]);
+	return to;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static bool hex_bytes(const char *text, uint8_t *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int hi = hex_digit(text[2 * i]);
+		int lo = hi < 0 ? -1 : hex_digit(text[2 * i + 1]);
+
+		if (lo < 0)
+			return false;
+		to[i] = (uint8_t)(hi << 4 | lo);
+	}
+	return true;
+}
+
+bool mc_uuid_parse(const char *text, uint8_t *uuid)
+{
+	static const uint8_t group[] = { 4, 2, 2, 2, 6 };
+	size_t at = 0;
+
+	if (strlen(text) != MC_UUID_TEXT - 1)
+		return false;
+	for (size_t g = 0; g < sizeof(group); g++) {
+		if (g && *text++ != '-')
+			return false;
+		if (!hex_bytes(text, uuid + at, group[g]))
+			return false;
+		at += group[g];
+		text += 2 * group[g];
+	}
+	return true;
+}
+
+bool mc_uuid_is_zero(const uint8_t *uuid)
+{
+	static const uint8_t zero[MC_UUID_LEN];
+
+	return memcmp(uuid, zero, MC_UUID_LEN) == 0;
+}
+
+static int random_bytes(void *to, size_t n)
+{
+	ssize_t got = getrandom(to, n, 0);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == n ? 0 : -EIO;
+}
+
+int mc_uuid_random(uint8_t *uuid)
+{
+	int rc = random_bytes(uuid, MC_UUID_LEN);
+
+	uuid[6] = (uuid[6] & 0x0f) | 0x40;
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+	return rc;
+}
+
+const char *mc_addr_text(const struct mcnl_addr *a, char *to)
+{
+	if (!inet_ntop(a->len == 4 ? AF_INET : AF_INET6, a->bytes, to, MC_ADDR_TEXT))
+		snprintf(to, MC_ADDR_TEXT, "?");
+	return to;
+}
+
+bool mc_addr_parse(const char *text, struct mcnl_addr *a)
+{
+	memset(a, 0, sizeof(*a));
+	if (inet_pton(AF_INET, text, a->bytes) == 1)
+		a->len = 4;
+	else if (inet_pton(AF_INET6, text, a->bytes) == 1)
+		a->len = 16;
+	return a->len != 0;
+}
+
+bool mc_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	char *end;
+	uint64_t v;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno || *end || v < min || v > max)
+		return false;
+	*out = v;
+	return true;
+}
+
+bool mc_size_parse(const char *text, uint64_t *out)
+{
+	static const char units[] = "KMGT";
+	const char *u;
+	char *end;
+	uint64_t v;
+	unsigned int shift = 0;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno)
+		return false;
+	if (*end) {
+		u = strchr(units, toupper((unsigned char)*end));
+		if (!u || !*u)
+			return false;
+		shift = 10 * (unsigned int)(u - units + 1);
+		if (strcmp(end + 1, "") && strcmp(end + 1, "B") && strcmp(end + 1, "iB"))
+			return false;
+	}
+	if (shift && v >> (64 - shift))
+		return false;
+	*out = v << shift;
+	return true;
+}
+
+const char *mc_size_text(uint64_t bytes, char *to, size_t size)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	unsigned int u = 0;
+	double v = (double)bytes;
+
+	while (v >= 1024 && u < 4) {
+		v /= 1024;
+		u++;
+	}
+	if (v == (double)(uint64_t)v)
+		snprintf(to, size, "%.0f %s", v, unit[u]);
+	else
+		snprintf(to, size, "%.1f %s", v, unit[u]);
+	return to;
+}
+
+static int fail_path(char *err, size_t errlen, const char *what, const char *path, int rc)
+{
+	snprintf(err, errlen, "%s '%s': %s", what, path, strerror(-rc));
+	return rc;
+}
+
+static int check_private(int fd, const char *path, char *err, size_t errlen)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return fail_path(err, errlen, "key file", path, -errno);
+	if (!S_ISREG(st.st_mode)) {
+		snprintf(err, errlen, "key file '%s': not a regular file", path);
+		return -EINVAL;
+	}
+	if (st.st_mode & 077) {
+		snprintf(err, errlen, "key file '%s': mode %04o lets group or others in; make it 0600",
+			 path, (unsigned int)(st.st_mode & 07777));
+		return -EACCES;
+	}
+	if (st.st_uid != 0 && st.st_uid != geteuid()) {
+		snprintf(err, errlen, "key file '%s': belongs to user %u, expected root or %u", path,
+			 (unsigned int)st.st_uid, (unsigned int)geteuid());
+		return -EACCES;
+	}
+	return 0;
+}
+
+static int decode_key(const char *buf, ssize_t n, const char *path, uint8_t *key, char *err,
+		      size_t errlen)
+{
+	bool hex = n == 2 * MC_KEY_LEN || (n == 2 * MC_KEY_LEN + 1 && buf[n - 1] == '\n');
+
+	if (n == MC_KEY_LEN) {
+		memcpy(key, buf, MC_KEY_LEN);
+		return 0;
+	}
+	if (hex && hex_bytes(buf, key, MC_KEY_LEN))
+		return 0;
+	snprintf(err, errlen, "key file '%s': %zd bytes are neither 64 hexadecimal digits nor a %d-byte "
+		 "key", path, n, MC_KEY_LEN);
+	return -EINVAL;
+}
+
+int mc_key_load(const char *path, uint8_t *key, char *err, size_t errlen)
+{
+	char buf[2 * MC_KEY_LEN + 2];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n;
+	int rc;
+
+	if (fd < 0)
+		return fail_path(err, errlen, "key file", path, -errno);
+	rc = check_private(fd, path, err, errlen);
+	if (!rc) {
+		n = read(fd, buf, sizeof(buf));
+		rc = n < 0 ? fail_path(err, errlen, "key file", path, -errno) :
+			     decode_key(buf, n, path, key, err, errlen);
+	}
+	close(fd);
+	explicit_bzero(buf, sizeof(buf));
+	return rc;
+}
+
+/* Created with its final mode and synced: a crash leaves the whole file or none. */
+static int write_new(const char *path, mode_t mode, const char *text, const char *what, char *err,
+		     size_t errlen)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	size_t len = strlen(text);
+	int rc = 0;
+
+	if (fd < 0)
+		return fail_path(err, errlen, what, path, -errno);
+	errno = EIO;
+	if (write(fd, text, len) != (ssize_t)len || fchmod(fd, mode) || fsync(fd))
+		rc = -errno;
+	if (close(fd) && !rc)
+		rc = -errno;
+	if (rc) {
+		unlink(path);
+		return fail_path(err, errlen, what, path, rc);
+	}
+	return 0;
+}
+
+int mc_key_generate(const char *path, char *err, size_t errlen)
+{
+	uint8_t key[MC_KEY_LEN];
+	char text[2 * MC_KEY_LEN + 2];
+	int rc = random_bytes(key, sizeof(key));
+
+	if (rc)
+		return fail_path(err, errlen, "key file", path, rc);
+	for (size_t i = 0; i < sizeof(key); i++)
+		snprintf(text + 2 * i, 3, "%02x", key[i]);
+	strcpy(text + 2 * MC_KEY_LEN, "\n");
+	rc = write_new(path, 0600, text, "key file", err, errlen);
+	explicit_bzero(key, sizeof(key));
+	explicit_bzero(text, sizeof(text));
+	return rc;
+}
+
+int mc_uuid_file_load(const char *path, uint8_t *uuid, char *err, size_t errlen)
+{
+	char buf[MC_UUID_TEXT + 2];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return fail_path(err, errlen, "uuid file", path, -errno);
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (n < 0)
+		return fail_path(err, errlen, "uuid file", path, -EIO);
+	buf[n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	if (!mc_uuid_parse(buf, uuid) || mc_uuid_is_zero(uuid)) {
+		snprintf(err, errlen, "uuid file '%s': '%.40s' is not a UUID", path, buf);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int mc_uuid_file_create(const char *path, uint8_t *uuid, char *err, size_t errlen)
+{
+	char text[MC_UUID_TEXT + 1];
+	int rc = mc_uuid_random(uuid);
+
+	if (rc)
+		return fail_path(err, errlen, "uuid file", path, rc);
+	mc_uuid_text(uuid, text);
+	strcat(text, "\n");
+	return write_new(path, 0644, text, "uuid file", err, errlen);
+}
