@@ -47,6 +47,7 @@ extern "C" {
 #define MC_STORE_MAX_PIECES	4096u
 #define MC_STORE_MAX_REPLICAS	16u
 #define MC_STORE_TIMEOUT_MS	60000u
+#define MC_STORE_MAX_TIMEOUT_MS	3600000u	/* longer deadlines count as this */
 #define MC_MASTER_PORT		50051u
 
 struct mc_store;

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+/* Get: GetReplicaList, one submission, and another replica or another look when that fails and time allows. */
+#include "store_int.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+
+enum get_state {
+	GET_ASK,	/* where is it? */
+	GET_FETCH,	/* known, to be fetched */
+	GET_MOVING,	/* in the current batch */
+	GET_DONE,	/* the item's result is final */
+};
+
+struct get_op {
+	struct mc_item *item;
+	enum get_state state;
+	Mooncake__V1__GetReplicaListReply *reply;
+	uint64_t lease_end;
+	uint64_t tried;		/* bit per replica */
+	unsigned int chosen;
+	struct mc_segref *seg;
+	uint32_t first;
+	bool stale;		/* a segment was gone: the master may know a newer place */
+};
+
+struct get_wave {
+	struct mc_store *s;
+	struct get_op *ops;
+	size_t n;
+	uint64_t deadline;
+	uint8_t node_uuid[MC_UUID_LEN];
+	struct mc_noseg no;
+	Mooncake__V1__BatchGetReplicaListReply *replies[2];	/* first and second look */
+	struct mc_batch *batch;
+};
+
+static const char *key_of(const struct get_op *op, char out[MC_KEY_TEXT])
+{
+	return mc_key_text(op->item->key, op->item->key_len, out);
+}
+
+static void fail_err(struct get_op *op, int code, const struct mc_error *err)
+{
+	mc_item_fail_err(op->item, code, "get", err);
+	op->state = GET_DONE;
+}
+
+static size_t count_state(const struct get_wave *w, enum get_state state)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < w->n; i++)
+		n += w->ops[i].state == state;
+	return n;
+}
+
+static Mooncake__V1__BatchGetReplicaListReply *ask_where(struct get_wave *w, size_t n, struct mc_error *err)
+{
+	Mooncake__V1__BatchKeyRequest req = MOONCAKE__V1__BATCH_KEY_REQUEST__INIT;
+	Mooncake__V1__BatchGetReplicaListReply *reply;
+	size_t i;
+
+	req.keys = calloc(n, sizeof(*req.keys));
+	if (!req.keys) {
+		mc_error_set(err, MC_EINTERNAL, ENOMEM, "no memory to ask for %zu objects", n);
+		return NULL;
+	}
+	for (i = 0; i < w->n; i++) {
+		if (w->ops[i].state != GET_ASK)
+			continue;
+		req.keys[req.n_keys].data = (uint8_t *)w->ops[i].item->key;
+		req.keys[req.n_keys++].len = w->ops[i].item->key_len;
+	}
+	req.tenant = w->s->tenant;
+	reply = mc_ask(w->s, "BatchGetReplicaList", &req.base, &mooncake__v1__batch_get_replica_list_reply__descriptor,
+		       w->deadline, err);
+	free(req.keys);
+	if (reply && mc_count_matches(w->s, "BatchGetReplicaList", reply->n_results, n, err)) {
+		mc_drop_reply(reply);
+		return NULL;
+	}
+	return reply;
+}
+
+static void take_reply(struct get_op *op, Mooncake__V1__GetReplicaListReply *reply, uint64_t asked_ns)
+{
+	uint64_t room = mc_item_len(op->item);
+	struct mc_error err;
+	char key[MC_KEY_TEXT];
+
+	op->reply = reply;
+	op->tried = 0;
+	if (mc_judge(reply->status, key_of(op, key), &err)) {
+		fail_err(op, err.code, &err);
+		return;
+	}
+	if (reply->size > room || !reply->size) {
+		mc_error_set(&err, reply->size ? MC_EINVALID_PARAMS : MC_EINTERNAL, 0,
+			     "the object has %" PRIu64 " bytes, the destination %" PRIu64, reply->size, room);
+		fail_err(op, err.code, &err);
+		return;
+	}
+	/* The master counts the lease from later than this, never from earlier. */
+	op->lease_end = reply->lease_ttl_ms > UINT64_MAX / 4000000 ? UINT64_MAX : asked_ns + reply->lease_ttl_ms * 1000000;
+	op->state = GET_FETCH;
+}
+
+static void look_up(struct get_wave *w, int look)
+{
+	size_t i, k = 0, n = count_state(w, GET_ASK);
+	uint64_t asked_ns = mc_now_ns();
+	struct mc_error err;
+
+	if (!n)
+		return;
+	w->replies[look] = ask_where(w, n, &err);
+	for (i = 0; i < w->n; i++) {
+		if (w->ops[i].state != GET_ASK)
+			continue;
+		if (w->replies[look])
+			take_reply(&w->ops[i], w->replies[look]->results[k++], asked_ns);
+		else
+			fail_err(&w->ops[i], err.code, &err);
+	}
+}
+
+static bool usable(const struct get_op *op, unsigned int i)
+{
+	const Mooncake__V1__Replica *r = op->reply->replicas[i];
+
+	return !(op->tried & 1ull << i) && r->status == MOONCAKE__V1__REPLICA_STATUS__REPLICA_COMPLETE &&
+	       r->type == MOONCAKE__V1__REPLICA_TYPE__REPLICA_MEMORY && r->node_uuid.len == MC_UUID_LEN &&
+	       r->segment_uuid.len == MC_UUID_LEN && r->length == op->reply->size;
+}
+
+static unsigned int count_usable(const struct get_op *op)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < op->reply->n_replicas && i < 64; i++)
+		n += usable(op, i);
+	return n;
+}
+
+/* This node's replica, else the first. Returns -1 when none is left. */
+static int best(const struct get_wave *w, const struct get_op *op)
+{
+	unsigned int i;
+	int found = -1;
+
+	for (i = 0; i < op->reply->n_replicas && i < 64; i++) {
+		if (!usable(op, i))
+			continue;
+		if (!memcmp(op->reply->replicas[i]->node_uuid.data, w->node_uuid, MC_UUID_LEN))
+			return i;
+		if (found < 0)
+			found = i;
+	}
+	return found;
+}
+
+static void lease_over(struct get_op *op)
+{
+	char key[MC_KEY_TEXT];
+
+	mc_item_fail(op->item, MC_ELEASE_EXPIRED, 0, "get '%s': the lease of %" PRIu64 " ms ended before the last byte came",
+		     key_of(op, key), op->reply->lease_ttl_ms);
+	op->state = GET_DONE;
+}
+
+/* No replica is left. If one failed, the item tells how already. */
+static void none_left(struct get_op *op)
+{
+	char key[MC_KEY_TEXT];
+
+	if (!op->item->res.code)
+		mc_item_fail(op->item, MC_EINVALID_REPLICA, 0, "get '%s': none of %zu replicas is complete", key_of(op, key),
+			     op->reply->n_replicas);
+	op->state = GET_DONE;
+}
+
+static void replica_failed(struct get_wave *w, struct get_op *op, const struct mc_error *err)
+{
+	fail_err(op, MC_ETRANSFER_FAIL, err);
+	mc_item_place(op->item, op->reply->replicas[op->chosen]);
+	op->item->res.retries++;
+	op->stale |= err->sys_errno == ESTALE || err->sys_errno == ENOENT;
+	if (op->seg && op->stale)
+		mc_segref_forget(w->s, op->seg);
+	op->state = GET_FETCH;
+}
+
+/* Chooses a replica whose segment can be opened. */
+static void choose(struct get_wave *w, struct get_op *op)
+{
+	struct mc_error err;
+	int i;
+
+	for (;;) {
+		if (mc_now_ns() >= op->lease_end) {
+			lease_over(op);
+			return;
+		}
+		i = best(w, op);
+		if (i < 0) {
+			none_left(op);
+			return;
+		}
+		op->chosen = i;
+		op->tried |= 1ull << i;
+		if (!mc_segref_get_once(w->s, &w->no, op->reply->replicas[i], w->deadline, &op->seg, &err))
+			break;
+		replica_failed(w, op, &err);
+	}
+	op->state = GET_MOVING;
+}
+
+/* The time of one attempt: what is left, shared among the replicas that could still be tried. */
+static uint64_t attempt_ns(const struct get_wave *w)
+{
+	unsigned int most = 0, n;
+	size_t i;
+
+	for (i = 0; i < w->n; i++) {
+		if (w->ops[i].state != GET_MOVING)
+			continue;
+		n = count_usable(&w->ops[i]);
+		if (n > most)
+			most = n;
+	}
+	return mc_left_ns(w->deadline) / (most + 1);
+}
+
+static void fill_batch(struct get_wave *w)
+{
+	struct mc_error err = { 0 };
+	uint32_t total = 0;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < w->n; i++)
+		if (w->ops[i].state == GET_MOVING)
+			total += mc_item_xfers(w->ops[i].item, w->ops[i].reply->size);
+	rc = total ? mc_batch_new(w->s->dev, total, &w->batch, &err) : 0;
+	for (i = 0; i < w->n; i++) {
+		struct get_op *op = &w->ops[i];
+
+		if (op->state != GET_MOVING)
+			continue;
+		op->first = w->batch ? w->batch->n : 0;
+		if (!rc)
+			rc = mc_item_add(w->batch, op->item, op->reply->size, op->seg->seg,
+					 op->reply->replicas[op->chosen]->offset, false);
+		if (!rc)
+			continue;
+		mc_error_set(&err, rc, -rc, "preparing the transfer: %s", strerror(-rc));
+		fail_err(op, MC_ETRANSFER_FAIL, &err);
+		rc = w->batch ? 0 : rc;
+	}
+}
+
+static void moved(struct get_op *op, const struct mc_sum *sum)
+{
+	struct mc_result *res = &op->item->res;
+	uint8_t retries = res->retries;
+
+	if (sum->done_ns >= op->lease_end) {
+		lease_over(op);
+		return;
+	}
+	memset(res, 0, sizeof(*res));
+	res->retries = retries;
+	res->bytes = op->reply->size;
+	res->rail = sum->rail;
+	res->local = mc_seg_local(op->seg->seg);
+	mc_item_place(op->item, op->reply->replicas[op->chosen]);
+	op->state = GET_DONE;
+}
+
+static void judge_get(struct get_wave *w, struct get_op *op)
+{
+	uint32_t count = mc_item_xfers(op->item, op->reply->size);
+	char node[MC_UUID_TEXT];
+	struct mc_error err;
+	struct mc_sum sum;
+
+	if (op->state == GET_MOVING) {
+		mc_sum_up(w->batch, op->first, count, &sum);
+		if (!sum.result) {
+			moved(op, &sum);
+		} else {
+			mc_error_set(&err, sum.result, -sum.result, "byte %" PRIu64 " of %" PRIu64 " did not come from node %s: %s",
+				     sum.fail_at, op->reply->size,
+				     mc_uuid_text(op->reply->replicas[op->chosen]->node_uuid.data, node), strerror(-sum.result));
+			replica_failed(w, op, &err);
+			op->item->res.busy = sum.busy;
+			/* Another attempt would use memory that the first may still write, or time that is over. */
+			if (sum.busy || !mc_left_ns(w->deadline))
+				op->state = GET_DONE;
+		}
+	}
+	mc_segref_put(w->s, op->seg);
+	op->seg = NULL;
+}
+
+/* One attempt for every item that is to be fetched. Returns whether any is left. */
+static bool attempt(struct get_wave *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->n; i++)
+		if (w->ops[i].state == GET_FETCH)
+			choose(w, &w->ops[i]);
+	fill_batch(w);
+	mc_fault_hold("MC_FAULT_HOLD_GET_MS");
+	mc_move(w->batch, attempt_ns(w));
+	for (i = 0; i < w->n; i++)
+		if (w->ops[i].reply && w->ops[i].seg)
+			judge_get(w, &w->ops[i]);
+	mc_batch_free(w->batch);
+	w->batch = NULL;
+	return count_state(w, GET_FETCH) > 0;
+}
+
+/* Objects whose segment was gone may have a newer place: one more look. */
+static void second_look(struct get_wave *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->n; i++) {
+		struct get_op *op = &w->ops[i];
+
+		if (!op->stale || !op->item->res.code || op->item->res.busy || !mc_left_ns(w->deadline))
+			continue;
+		op->state = GET_ASK;
+		op->item->res.code = 0;
+	}
+	w->no.n = 0;
+	look_up(w, 1);
+}
+
+static void get_wave(struct mc_store *s, struct mc_item *items, size_t n, uint64_t deadline)
+{
+	struct get_wave w = { .s = s, .deadline = deadline };
+	struct mc_info info;
+	size_t i;
+
+	w.ops = calloc(n, sizeof(*w.ops));
+	for (i = 0; i < n; i++) {
+		if (items[i].res.code)
+			continue;
+		if (w.ops)
+			w.ops[w.n++].item = &items[i];
+		else
+			mc_item_fail(&items[i], MC_EINTERNAL, ENOMEM, "get: no memory for %zu objects", n);
+	}
+	/* Without a known identity no replica is preferred. */
+	if (!mc_dev_info(s->dev, &info, NULL))
+		memcpy(w.node_uuid, info.node_uuid, MC_UUID_LEN);
+	look_up(&w, 0);
+	while (attempt(&w))
+		;
+	second_look(&w);
+	while (attempt(&w))
+		;
+	mc_drop_reply(w.replies[0]);
+	mc_drop_reply(w.replies[1]);
+	free(w.ops);
+}
+
+int mc_store_get_batch(struct mc_store *s, struct mc_item *items, size_t n, const struct mc_opts *opts,
+		       struct mc_error *err)
+{
+	uint64_t deadline = mc_deadline(s, opts);
+	size_t i, len;
+
+	if (mc_check_call(s, "get", items, n)) {
+		for (i = 0; i < n; i += len) {
+			len = mc_wave(items + i, n - i, 1);
+			get_wave(s, items + i, len, deadline);
+		}
+	}
+	return mc_items_verdict(items, n, err);
+}
+
+int mc_store_get(struct mc_store *s, const void *key, size_t key_len, struct mc_buf *buf, uint64_t off, uint64_t len,
+		 const struct mc_opts *opts, struct mc_result *res, struct mc_error *err)
+{
+	struct mc_piece piece = { .buf = buf, .off = off, .len = len };
+	struct mc_item item = { .key = key, .key_len = key_len, .pieces = &piece, .n_pieces = 1 };
+	int rc = mc_store_get_batch(s, &item, 1, opts, err);
+
+	if (res)
+		*res = item.res;
+	return rc;
+}
