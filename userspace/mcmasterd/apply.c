@@ -112,7 +112,19 @@ static bool node_changed(const struct mc_node *n, const struct mc_node_info *inf
 	return false;
 }
 
-static int apply_ping(struct mc_state *s, const struct mc_op *op)
+static bool new_client(const struct mc_node *n, const struct mc_op *op)
+{
+	return n->state == MC_NODE_GONE || memcmp(n->client, op->client, MC_UUID_LEN);
+}
+
+bool mc_op_registers(const struct mc_state *s, const struct mc_op *op)
+{
+	const struct mc_node *n = mc_state_node(s, op->node);
+
+	return !n || new_client(n, op) || node_changed(n, op->info);
+}
+
+static int apply_register(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_node *n = mc_state_node(s, op->node);
 	bool fresh = !n;
@@ -121,10 +133,19 @@ static int apply_ping(struct mc_state *s, const struct mc_op *op)
 		n = mc_node_add(s, op->node);
 	if (!n)
 		return -ENOMEM;
-	if (fresh || n->state == MC_NODE_GONE || memcmp(n->client, op->client, MC_UUID_LEN))
+	if (fresh || new_client(n, op))
 		register_client(s, n, op);
-	else if (node_changed(n, op->info))
+	else
 		s->nodes_version++;
+	n->info = *op->info;
+	n->last_ping = op->now;
+	return 0;
+}
+
+static int apply_ping(struct mc_state *s, const struct mc_op *op)
+{
+	struct mc_node *n = mc_state_node(s, op->node);
+
 	if (n->state == MC_NODE_NEED_REMOUNT && op->seen_version >= n->need_version &&
 	    op->seen_version <= s->nodes_version)
 		n->state = MC_NODE_OK;
@@ -351,6 +372,7 @@ int mc_op_apply(struct mc_state *s, const struct mc_op *op)
 {
 	static int (* const apply[MC_OP_TYPES])(struct mc_state *s, const struct mc_op *op) = {
 		[MC_OP_PING] = apply_ping,
+		[MC_OP_REGISTER] = apply_register,
 		[MC_OP_EXPIRE] = apply_expire,
 		[MC_OP_FORGET] = apply_forget,
 		[MC_OP_MOUNT] = apply_mount,

@@ -25,7 +25,7 @@ static uint64_t boottime_ns(void)
 
 uint64_t mc_master_now(const struct mc_master *m)
 {
-	return boottime_ns() - m->start_ns;
+	return m->cfg.clock_ns() - m->start_ns;
 }
 
 /* A random number that is not 0. */
@@ -76,8 +76,10 @@ struct mc_master *mc_master_new(const struct mc_master_config *cfg, struct event
 		return NULL;
 	}
 	m->cfg = *cfg;
+	if (!m->cfg.clock_ns)
+		m->cfg.clock_ns = boottime_ns;
 	/* Time 0 lies a second back, so that no moment of this run is 0. */
-	m->start_ns = boottime_ns() - 1000000000ull;
+	m->start_ns = m->cfg.clock_ns() - 1000000000ull;
 	m->rng.s = boottime_ns() | 1;
 	m->rng.s = random_u64(&m->rng);
 	m->clock_epoch = random_u64(&m->rng);
@@ -121,6 +123,8 @@ static int decide(struct mc_master *m, struct mc_op *op, struct mc_result *res)
 	const struct mc_object *old;
 	uint32_t wanted = op->nplaces, i;
 
+	if (op->type == MC_OP_PING && mc_op_registers(&m->state, op))
+		op->type = MC_OP_REGISTER;
 	if (op->type == MC_OP_LEASE)
 		op->until = op->now + m->cfg.lease_ttl_ms * MC_NS_PER_MS;
 	if (op->type != MC_OP_PUT_START)
@@ -168,7 +172,7 @@ static void arm_after(struct mc_master *m, const struct mc_op *op)
 
 	if (first)
 		at = min_u64(at, abandon_time(m, first));
-	if (op->type == MC_OP_PING)
+	if (op->type == MC_OP_PING || op->type == MC_OP_REGISTER)
 		at = min_u64(at, op->now + m->cfg.client_ttl_ms * MC_NS_PER_MS);
 	if (at != UINT64_MAX)
 		arm(m, at, op->now);

@@ -12,6 +12,7 @@ static const struct {
 	bool journaled;
 } types[MC_OP_TYPES] = {
 	[MC_OP_PING] = { "Ping", false },
+	[MC_OP_REGISTER] = { "Register", true },
 	[MC_OP_EXPIRE] = { "Expire", true },
 	[MC_OP_FORGET] = { "Forget", true },
 	[MC_OP_MOUNT] = { "Mount", true },
@@ -234,6 +235,7 @@ int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_r
 	static int (* const validate[MC_OP_TYPES])(const struct mc_state *s, const struct mc_op *op,
 						   struct mc_result *res) = {
 		[MC_OP_PING] = validate_ping,
+		[MC_OP_REGISTER] = validate_ping,
 		[MC_OP_EXPIRE] = validate_own,
 		[MC_OP_FORGET] = validate_own,
 		[MC_OP_MOUNT] = validate_mount,

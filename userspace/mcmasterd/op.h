@@ -21,7 +21,8 @@ struct mc_state;
 
 /**
  * enum mc_op_type - what a record does
- * @MC_OP_PING: a node's mcnoded reports; registers node and client
+ * @MC_OP_PING: a node's mcnoded says that it lives; not journaled
+ * @MC_OP_REGISTER: a ping that brings a new node or run of mcnoded, or changed rails
  * @MC_OP_EXPIRE: a node was not heard of for the client TTL: its segments go
  * @MC_OP_FORGET: a node was gone for another client TTL: drop its record
  * @MC_OP_MOUNT: a segment comes, or is taken over by a new run of its node's mcnoded
@@ -36,6 +37,7 @@ struct mc_state;
  */
 enum mc_op_type {
 	MC_OP_PING,
+	MC_OP_REGISTER,
 	MC_OP_EXPIRE,
 	MC_OP_FORGET,
 	MC_OP_MOUNT,
@@ -112,9 +114,9 @@ struct mc_node_info {
  * @places: where (PUT_START)
  * @preferred: names of segments to try first; input of the decision, not of apply (PUT_START)
  * @npreferred: their number
- * @node: node's UUID (PING, EXPIRE, FORGET, MOUNT)
- * @info: what the node says (PING)
- * @seen_version: version of the node list that the caller has (PING)
+ * @node: node's UUID (PING, REGISTER, EXPIRE, FORGET, MOUNT)
+ * @info: what the node says (PING, REGISTER)
+ * @seen_version: version of the node list that the caller has (PING, REGISTER)
  * @segment: segment's UUID (MOUNT, UNMOUNT)
  * @label: segment's name (MOUNT)
  * @size: segment's bytes (MOUNT)
@@ -167,6 +169,15 @@ bool mc_op_journaled(enum mc_op_type type);
  * Return: 0 or the number of the error.
  */
 int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_result *res);
+
+/**
+ * mc_op_registers() - does this ping change the node list?
+ * @s: state
+ * @op: MC_OP_PING, validated
+ *
+ * Return: true when it must be journaled, as MC_OP_REGISTER.
+ */
+bool mc_op_registers(const struct mc_state *s, const struct mc_op *op);
 
 /**
  * mc_op_apply() - carry a validated record out

@@ -130,7 +130,6 @@ static int check_cluster(const struct mc_master *m, const ProtobufCBinaryData *t
 static int do_ping(struct mc_master *m, const V1(PingRequest) *in, const char *peer, struct mc_result *res)
 {
 	struct mc_op op = { .type = MC_OP_PING, .seen_version = in->nodes_version };
-	uint64_t version = m->state.nodes_version;
 	char uuid[MC_UUID_TEXT], addr[MC_ADDR_TEXT];
 	struct mc_node_info info;
 
@@ -140,7 +139,7 @@ static int do_ping(struct mc_master *m, const V1(PingRequest) *in, const char *p
 	memcpy(op.client, in->client_uuid.data, MC_UUID_LEN);
 	if (mc_master_submit(m, &op, res))
 		return res->code;
-	if (m->state.nodes_version != version)
+	if (op.type == MC_OP_REGISTER)
 		mc_log(MC_LOG_INFO, "node %s '%s' at %s", mc_uuid_text(op.node, uuid), info.name,
 		       mc_node_addresses(&info, addr));
 	return 0;
