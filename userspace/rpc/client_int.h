@@ -180,11 +180,11 @@ struct mc_rpc_client {
 };
 
 /**
- * mc_rpc_now_ns() - CLOCK_MONOTONIC
+ * mc_client_now_ns() - CLOCK_MONOTONIC
  *
  * Return: nanoseconds.
  */
-uint64_t mc_rpc_now_ns(void);
+uint64_t mc_client_now_ns(void);
 
 /**
  * mc_call_put() - drop a reference; the lock is held

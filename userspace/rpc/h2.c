@@ -228,7 +228,7 @@ static nghttp2_nv nv(const char *name, const char *value)
 void mc_h2_submit(struct mc_rpc_client *c, struct mc_call *call)
 {
 	nghttp2_data_provider body = { .source.ptr = call, .read_callback = on_body };
-	uint64_t now = mc_rpc_now_ns();
+	uint64_t now = mc_client_now_ns();
 	struct mc_error err;
 	char timeout[12];
 	nghttp2_nv headers[] = {
@@ -283,7 +283,7 @@ static bool take(struct mc_rpc_client *c, const uint8_t *data, size_t len)
 	char how[64];
 	ssize_t n;
 
-	c->conn.rx_ns = mc_rpc_now_ns();
+	c->conn.rx_ns = mc_client_now_ns();
 	if (!speaks_h2(&c->conn, data, len)) {
 		describe_first(&c->conn, how);
 		wrong_protocol(c, how);
@@ -313,20 +313,26 @@ void mc_h2_input(struct mc_rpc_client *c)
 		}
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
-		if (!n && !c->conn.first_have)
+		if (!c->conn.first_have && (!n || errno == ECONNRESET || errno == EPIPE))
 			wrong_protocol(c, "it closed the connection without a word");
 		else
 			lost(c, n ? errno : ECONNRESET, n ? strerror(errno) : "closed by the server");
 		return;
 	}
-	if (!nghttp2_session_want_read(c->conn.session) && !nghttp2_session_want_write(c->conn.session))
-		lost(c, EPROTO, "HTTP/2 session ended");
 }
 
 void mc_h2_output(struct mc_rpc_client *c)
 {
 	int rc = nghttp2_session_send(c->conn.session);
+	int sys = errno;
 
-	if (rc)
-		lost(c, errno, rc == NGHTTP2_ERR_CALLBACK_FAILURE ? strerror(errno) : nghttp2_strerror(rc));
+	/* What the server said before it closed its end tells more than the failed send. */
+	if (rc == NGHTTP2_ERR_CALLBACK_FAILURE)
+		mc_h2_input(c);
+	if (rc && c->conn.session)
+		lost(c, sys, rc == NGHTTP2_ERR_CALLBACK_FAILURE ? strerror(sys) : nghttp2_strerror(rc));
+	/* After a protocol error of the server's the session says GOAWAY and wants nothing more. */
+	if (c->conn.session && !nghttp2_session_want_read(c->conn.session) &&
+	    !nghttp2_session_want_write(c->conn.session))
+		lost(c, EPROTO, "the server broke the rules of HTTP/2");
 }

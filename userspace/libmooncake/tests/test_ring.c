@@ -352,12 +352,14 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static atomic_bool releasing;
+
 static void *release_now_and_then(void *arg)
 {
 	struct env *e = arg;
 	struct timespec t = { .tv_nsec = 1000000 };
 
-	while (e->fk->hold_nth) {
+	while (atomic_load(&releasing)) {
 		fk_release(e->fk);
 		nanosleep(&t, NULL);
 	}
@@ -375,6 +377,7 @@ static void many_threads(void **state)
 	(void)state;
 	e->fk->hold_nth = UINT_MAX;
 	e->fk->never_late = true;
+	atomic_store(&releasing, true);
 	pthread_create(&releaser, NULL, release_now_and_then, e);
 	for (i = 0; i < THREADS; i++) {
 		w[i] = (struct worker){ .e = e, .id = i };
@@ -384,7 +387,7 @@ static void many_threads(void **state)
 		pthread_join(t[i], NULL);
 		assert_int_equal(w[i].bad, 0);
 	}
-	e->fk->hold_nth = 0;
+	atomic_store(&releasing, false);
 	pthread_join(releaser, NULL);
 	assert_int_equal(e->fk->count, THREADS * ROUNDS * 6);
 	teardown(e);
