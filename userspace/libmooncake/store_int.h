@@ -88,6 +88,18 @@ int mc_store_open_with(const struct mc_store_config *cfg, struct mc_dev *dev, co
 		       void *master_ctx, struct mc_store **out, struct mc_error *err);
 
 /**
+ * mc_store_open_dev() - mc_store_open() with a given device and the master that @cfg names
+ * @cfg: the rest
+ * @dev: device or NULL; not closed by mc_store_close()
+ * @out: the handle
+ * @err: why not
+ *
+ * Return: as mc_store_open().
+ */
+int mc_store_open_dev(const struct mc_store_config *cfg, struct mc_dev *dev, struct mc_store **out,
+		      struct mc_error *err);
+
+/**
  * mc_deadline() - when a call has to end
  * @s: store
  * @opts: options or NULL
