@@ -8,9 +8,10 @@
  *   ASSERT_* ends the test at once, EXPECT_* lets it go on; SKIP(return, "reason").
  *   TEST_HARNESS_MAIN
  *
- * Each test runs in a child of its own with a limit of time (TEST_TIMEOUT(seconds) before the includes, default 30, times
- * MC_TIME_SCALE). Output is TAP. A name that begins with a case, C48_unregister_twice, is printed as "C-48 unregister twice".
- * An argument selects the tests whose printed name contains it.
+ * Each test runs in a child of its own with a limit of time: TEST_WITH_TIMEOUT, TEST_F_TIMEOUT, or
+ * TEST_TIMEOUT_SECONDS defined before the include (default 30), times MC_TIME_SCALE. Output is TAP. A name
+ * that begins with a case, C48_unregister_twice, is printed as "C-48 unregister twice". An argument selects
+ * the tests whose printed name contains it.
  */
 #ifndef MC_KSELFTEST_HARNESS_H
 #define MC_KSELFTEST_HARNESS_H
@@ -28,6 +29,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Literals in comparisons are ints; the kernel harness lives with that as well. */
+#pragma GCC diagnostic ignored "-Wsign-compare"
 
 #ifndef TEST_TIMEOUT_SECONDS
 #define TEST_TIMEOUT_SECONDS 30
@@ -92,7 +96,8 @@ static inline bool mc_long(void)
 
 #define __TEST_IMPL(test_name, seconds) \
 	static void test_name(struct __test_metadata *_metadata); \
-	static struct __test_metadata __meta_##test_name = { .name = #test_name, .fn = test_name, .timeout = (seconds) }; \
+	static struct __test_metadata __meta_##test_name = { \
+		.name = #test_name, .fn = test_name, .timeout = (seconds) }; \
 	static void __attribute__((constructor)) __reg_##test_name(void) { __register_test(&__meta_##test_name); } \
 	static void test_name(struct __test_metadata *_metadata __attribute__((unused)))
 
@@ -172,7 +177,8 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 	}
 }
 
-#define TH_LOG(fmt, ...) do { printf("# %s:%d: " fmt "\n", __FILE__, __LINE__, ##__VA_ARGS__); fflush(stdout); } while (0)
+#define TH_LOG(fmt, ...) do { \
+	printf("# %s:%d: " fmt "\n", __FILE__, __LINE__, ##__VA_ARGS__); fflush(stdout); } while (0)
 #define SKIP(statement, fmt, ...) do { \
 	snprintf(_metadata->skip, sizeof(_metadata->skip), fmt, ##__VA_ARGS__); statement; } while (0)
 
