@@ -97,6 +97,7 @@ static void register_client(struct mc_state *s, struct mc_node *n, const struct 
 	n->client_since = op->now;
 	n->state = MC_NODE_NEED_REMOUNT;
 	n->info = *op->info;
+	n->inherited = op->inherited;
 	n->need_version = ++s->nodes_version;
 }
 
@@ -208,10 +209,12 @@ static int apply_mount(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_segment *seg = mc_state_segment(s, op->segment);
 
-	if (!seg)
+	if (!seg) {
 		seg = mc_segment_add(s, op);
-	if (!seg)
-		return -ENOMEM;
+		if (!seg)
+			return -ENOMEM;
+		seg->rest_until = op->until;
+	}
 	memcpy(seg->client, op->client, MC_UUID_LEN);
 	seg->state = MC_SEGMENT_OK;
 	mc_state_node(s, op->node)->state = MC_NODE_OK;

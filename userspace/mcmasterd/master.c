@@ -106,15 +106,42 @@ static int no_room(const struct mc_state *s, const struct mc_op *op, uint32_t wa
 {
 	struct mc_room room;
 
-	mc_room_of(s, &room);
+	mc_room_of(s, op->now, &room);
 	if (!room.segments)
 		return mc_fail(res, MC_E(NO_AVAILABLE_HANDLE),
 			       "no room for %llu bytes: no segment is mounted", (unsigned long long)op->length);
+	if (room.resting)
+		return mc_fail(res, MC_E(NO_AVAILABLE_HANDLE),
+			       "no room for %u x %llu bytes: %u of %u segments rest after the master's restart, for up "
+			       "to another %llu ms", wanted, (unsigned long long)op->length, room.resting,
+			       room.segments, (unsigned long long)(room.rest_ns / MC_NS_PER_MS));
 	return mc_fail(res, MC_E(NO_AVAILABLE_HANDLE),
 		       "no room for %u x %llu bytes: %u segments of %llu bytes, %llu free, largest hole %llu, "
 		       "%llu waiting for reuse", wanted, (unsigned long long)op->length, room.segments,
 		       (unsigned long long)room.capacity, (unsigned long long)(room.capacity - room.used),
 		       (unsigned long long)room.largest, (unsigned long long)room.waiting);
+}
+
+/* Does this version of the node list come from an earlier master? */
+static bool foreign_version(const struct mc_state *s, uint64_t version)
+{
+	return version && version >> 32 != s->cfg.nodes_version >> 32;
+}
+
+static void decide_nodes(struct mc_master *m, struct mc_op *op)
+{
+	const struct mc_node *n = mc_state_node(&m->state, op->node);
+
+	if (op->type == MC_OP_PING && mc_op_registers(&m->state, op)) {
+		op->type = MC_OP_REGISTER;
+		op->inherited = foreign_version(&m->state, op->seen_version);
+	}
+	/*
+	 * This master knows nothing of the leases and writes that an earlier one granted in this segment. What they may
+	 * still touch is not handed out: they see an error, never another object's bytes.
+	 */
+	if (op->type == MC_OP_MOUNT && n && n->inherited)
+		op->until = op->now + m->cfg.restart_rest_ms * MC_NS_PER_MS;
 }
 
 /* Chance and choice: taken here, carried in the record. */
@@ -123,8 +150,7 @@ static int decide(struct mc_master *m, struct mc_op *op, struct mc_result *res)
 	const struct mc_object *old;
 	uint32_t wanted = op->nplaces, i;
 
-	if (op->type == MC_OP_PING && mc_op_registers(&m->state, op))
-		op->type = MC_OP_REGISTER;
+	decide_nodes(m, op);
 	if (op->type == MC_OP_LEASE)
 		op->until = op->now + m->cfg.lease_ttl_ms * MC_NS_PER_MS;
 	if (op->type != MC_OP_PUT_START)

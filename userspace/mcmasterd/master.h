@@ -25,12 +25,13 @@
  * @release_ms: after that its ranges may be reused; above @discard_ms
  * @client_ttl_ms: a node not heard of for that long is gone
  * @retry_bound_ms: how long a transport may go on delivering what was posted before
+ * @restart_rest_ms: how long a segment rests that an earlier master may have handed out
  * @cluster_uuid: this cluster's, if @has_cluster_uuid
  * @has_cluster_uuid: one was given
  * @clock_ns: monotonic clock, NULL: CLOCK_BOOTTIME; tests bring their own
  */
 struct mc_master_config {
-	uint64_t lease_ttl_ms, discard_ms, release_ms, client_ttl_ms, retry_bound_ms;
+	uint64_t lease_ttl_ms, discard_ms, release_ms, client_ttl_ms, retry_bound_ms, restart_rest_ms;
 	uint8_t cluster_uuid[MC_UUID_LEN];
 	bool has_cluster_uuid;
 	uint64_t (*clock_ns)(void);

@@ -105,9 +105,10 @@ struct mc_node_info {
  * @length: object's bytes (PUT_START)
  * @token: the attempt (PUT_*, ABANDON)
  * @old_token: abandoned attempt to replace, 0: none (PUT_START)
- * @until: end of the lease (LEASE)
+ * @until: end of the lease (LEASE), of the segment's rest (MOUNT)
  * @quiesced: nothing can write for this attempt any more (PUT_REVOKE)
  * @force: also while leased (REMOVE)
+ * @inherited: the node had an earlier master, which may have handed its segments out (REGISTER)
  * @has_crc32c: @crc32c is valid (PUT_END)
  * @crc32c: checksum of the bytes (PUT_END)
  * @nplaces: replicas to make; as decided, before that as asked for (PUT_START)
@@ -128,7 +129,7 @@ struct mc_op {
 
 	const struct mc_scoped *name;
 	uint64_t length, token, old_token, until;
-	bool quiesced, force, has_crc32c;
+	bool quiesced, force, inherited, has_crc32c;
 	uint32_t crc32c;
 	uint32_t nplaces;
 	struct mc_place places[MC_REPLICAS_MAX];

@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 
-from libmaster import (LIMIT, LONG, MIB, Master, code, eq, mounted, ok, pb, put, run, true, uuid)
+from libmaster import (LIMIT, LONG, MIB, Master, code, eq, mounted, node, ok, pb, put, run, true, uuid)
 
 SEED = int(os.environ.get("MC_SEED", "0"), 0) or random.SystemRandom().randrange(1, 1 << 32)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -381,6 +381,34 @@ def restart():
         true(c.ServiceReady().clock_epoch != epoch, "the clock's epoch survived a restart")
 
 
+def restart_wrong_reads():
+    """Readers that the old master sent may still be reading: their ranges take nothing new for a while."""
+    with Master() as m:
+        port = m.port()
+        c = m.client()
+        mounted(c)
+        put(c, b"k")
+        version = c.Ping(client_uuid=uuid("C", 1), node=node(1, (1,))).nodes_version
+        m.stop(9)
+        m.proc.returncode = 0
+    with Master("--restart-rest-ms", "2000", listen="127.0.0.1:%d" % port) as m:
+        c = m.client()
+        r = c.Ping(client_uuid=uuid("C", 1), node=node(1, (1,)), nodes_version=version)
+        eq(r.state, pb.CLIENT_NEED_REMOUNT, "state after the restart")
+        mount = dict(client_uuid=uuid("C", 1), node_uuid=uuid("N", 1), segment_uuid=uuid("S", 1), name="pool1",
+                     size=64 * MIB)
+        ok(c.MountSegment(**mount))
+        start = time.monotonic()
+        r = c.PutStart(client_uuid=uuid("A"), key=b"new", length=1)
+        if time.monotonic() < start + 1:
+            code(r, -200)
+            true("rest" in r.status.message, r.status.message)
+        while c.PutStart(client_uuid=uuid("A"), key=b"later", length=1).status.code == -200:
+            true(time.monotonic() < start + LIMIT, "the rest never ended")
+            time.sleep(0.05)
+        eq(c.ListSegments().segments[0].state, "ok", "state after the rest")
+
+
 if __name__ == "__main__":
     run(("calls that don't exist or don't parse", bad_calls),
         ("C-2 no stream of bytes stops the master", fuzz),
@@ -393,4 +421,5 @@ if __name__ == "__main__":
         ("out of file descriptors", no_descriptors),
         ("connections that say nothing are dropped", half_open),
         ("SIGTERM with connections open", stop_while_busy),
-        ("a restarted master remembers nothing and says so", restart))
+        ("a restarted master remembers nothing and says so", restart),
+        ("C-32 a restarted master hands out nothing that old readers may touch", restart_wrong_reads))

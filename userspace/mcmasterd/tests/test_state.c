@@ -20,6 +20,7 @@
 #define RELEASE_MS	8000u
 #define LEASE_MS	10000u
 #define TTL_MS		10000u
+#define REST_MS		5000u
 #define MARGIN_MS	(2 * MC_MAX_SKEW_MS + 2000u)
 
 static uint64_t clock_ns = 1000 * MS;
@@ -68,7 +69,7 @@ static int setup(void **state)
 {
 	struct mc_master_config cfg = {
 		.lease_ttl_ms = LEASE_MS, .discard_ms = DISCARD_MS, .release_ms = RELEASE_MS,
-		.client_ttl_ms = TTL_MS, .retry_bound_ms = 2000, .clock_ns = test_clock,
+		.client_ttl_ms = TTL_MS, .retry_bound_ms = 2000, .restart_rest_ms = REST_MS, .clock_ns = test_clock,
 	};
 	struct mc_result res = { 0 };
 
@@ -203,7 +204,7 @@ static uint64_t used(void)
 {
 	struct mc_room room;
 
-	mc_room_of(&m->state, &room);
+	mc_room_of(&m->state, mc_master_now(m), &room);
 	return room.used;
 }
 
@@ -440,7 +441,7 @@ static void new_identity_ends_the_old_one(void **state)
 	put(7, "k", MIB);
 	assert_int_equal(ping(1, 5, 1), 0);
 	assert_int_equal(mount(1, 5, 2, "pool", 64 * MIB), 0);
-	mc_room_of(&m->state, &room);
+	mc_room_of(&m->state, mc_master_now(m), &room);
 	assert_int_equal(room.capacity, 64 * MIB);
 	assert_null(mc_state_object(&m->state, name_of("k")));
 	put(7, "k", MIB);
@@ -507,6 +508,26 @@ static void told_to_remount_until_it_knows(void **state)
 	assert_int_equal(ping(1, 1, 1), 0);
 	assert_int_equal(m->state.nodes[0]->state, MC_NODE_OK);
 	seen = 0;
+}
+
+/* C-32: what an earlier master handed out may still be read and written; nothing new is put there meanwhile. */
+static void inherited_segment_rests(void **state)
+{
+	(void)state;
+	seen = m->state.nodes_version + (1ull << 32);
+	assert_int_equal(ping(1, 1, 1), 0);
+	assert_int_equal(mount(1, 1, 1, "pool", 64 * MIB), 0);
+	assert_int_equal(put_start(7, "k", MIB, 1), MC_E(NO_AVAILABLE_HANDLE));
+	seen = 0;
+	pass_ms(REST_MS - 1);
+	assert_int_equal(mount(1, 1, 1, "pool", 64 * MIB), 0);
+	assert_int_equal(put_start(7, "k", MIB, 1), MC_E(NO_AVAILABLE_HANDLE));
+	pass_ms(1);
+	assert_int_equal(put_start(7, "k", MIB, 1), 0);
+	/* A node that knows this master only, or none, brings nothing. */
+	assert_int_equal(ping(2, 2, 2), 0);
+	assert_int_equal(mount(2, 2, 2, "pool2", 128 * MIB), 0);
+	assert_int_equal(put_start(7, "l", 100 * MIB, 1), 0);
 }
 
 static void duplicate_node_is_refused(void **state)
@@ -844,6 +865,7 @@ int main(void)
 		T("state: a segment of an ended run goes", segment_of_an_ended_run_goes),
 		T("state: a silent node expires", silent_node_expires),
 		T("state: a node is told to remount until it knows", told_to_remount_until_it_knows),
+		T("C-32 state: a segment from an earlier master rests", inherited_segment_rests),
 		T("state: a duplicate node is refused with both addresses", duplicate_node_is_refused),
 		T("state: copies go to different hosts", copies_on_different_hosts),
 		T("state: preferred segments come first", preferred_segments_come_first),
