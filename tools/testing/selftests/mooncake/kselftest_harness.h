@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,6 +50,9 @@ struct __test_metadata {
 	void (*fn)(struct __test_metadata *meta);
 	struct __test_metadata *next;
 	bool failed;
+	bool armed;		/* env is valid: a failed ASSERT goes to the teardown */
+	pid_t pid;
+	jmp_buf env;
 	char skip[256];
 	int timeout;
 };
@@ -134,9 +138,14 @@ static inline bool mc_long(void)
 	{ \
 		__self_##fixture_name self; \
 		memset(&self, 0, sizeof(self)); \
-		__setup_##fixture_name(_metadata, &self, _metadata->variant); \
-		if (!_metadata->failed && !_metadata->skip[0]) \
-			fixture_name##_##test_name(_metadata, &self, _metadata->variant); \
+		_metadata->pid = getpid(); \
+		_metadata->armed = true; \
+		if (!setjmp(_metadata->env)) { \
+			__setup_##fixture_name(_metadata, &self, _metadata->variant); \
+			if (!_metadata->failed && !_metadata->skip[0]) \
+				fixture_name##_##test_name(_metadata, &self, _metadata->variant); \
+		} \
+		_metadata->armed = false; \
 		__teardown_##fixture_name(_metadata, &self, _metadata->variant); \
 	} \
 	static void __attribute__((constructor)) __reg_##fixture_name##_##test_name(void) \
@@ -191,7 +200,7 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 		       #seen, (long long)(intptr_t)__seen); \
 		_metadata->failed = true; \
 		if (fatal) \
-			__test_abort(); \
+			__test_abort(_metadata); \
 	} } while (0)
 #define __CMPSTR(expected, seen, op, fatal) do { \
 	const char *__exp = (expected), *__seen = (seen); \
@@ -199,13 +208,15 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 		TH_LOG("expected \"%s\" " #op " \"%s\"", __exp, __seen); \
 		_metadata->failed = true; \
 		if (fatal) \
-			__test_abort(); \
+			__test_abort(_metadata); \
 	} } while (0)
 
-/* The child ends here: its status says failed; nothing of the fixture needs to outlive it. */
-static inline void __test_abort(void)
+/* A test with a fixture goes on in its teardown; others, and children a test has forked, end here. */
+static inline void __test_abort(struct __test_metadata *t)
 {
 	fflush(stdout);
+	if (t->armed && t->pid == getpid())
+		longjmp(t->env, 1);
 	_exit(KSFT_FAIL);
 }
 
