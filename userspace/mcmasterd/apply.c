@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The only writer of the state. Deterministic: what a record does depends on the record and the state, never on a clock,
- * a generator or the configuration.
+ * The only writer of the state. Deterministic: what a record does depends on the record and the state, never on a
+ * clock, a generator or the configuration.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 /*
- * When may an object's ranges be handed out again? Readers hold leases: not before the last one ended, with a margin for
- * clocks and for packets still under way. A writer that has not ended may write until the release timeout. Without
- * either, nothing can touch them: at once.
+ * When may an object's ranges be handed out again? Readers hold leases: not before the last one ended, with a margin
+ * for clocks and for packets still under way. A writer that has not ended may write until the release timeout.
+ * Without either, nothing can touch them: at once.
  */
 static uint64_t reuse_time(const struct mc_object *o, const struct mc_op *op)
 {
@@ -198,7 +198,7 @@ static int apply_forget(struct mc_state *s, const struct mc_op *op)
 	return 0;
 }
 
-/* A new run of mcnoded mounts the name with a new identity: what the run before had under that name no longer exists. */
+/* A new run of mcnoded mounts the name with a new identity: what the run before had under it no longer exists. */
 static bool replaced(const struct mc_segment *seg, const struct mc_op *op)
 {
 	return memcmp(seg->client, op->client, MC_UUID_LEN) && memcmp(seg->uuid, op->segment, MC_UUID_LEN) &&

@@ -301,7 +301,7 @@ static uint64_t sweep_nodes(struct mc_master *m, uint64_t now)
 	while (i-- > 0) {
 		struct mc_node *n = m->state.nodes[i];
 
-		/* A node that expires now is looked at again for when to forget it; one that is forgotten is no more. */
+		/* A node that expires now is looked at again for when to forget it; a forgotten one is no more. */
 		if (node_due(m, n) <= now) {
 			bool forget = n->state == MC_NODE_GONE;
 

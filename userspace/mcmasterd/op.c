@@ -117,7 +117,8 @@ static int validate_mount(const struct mc_state *s, const struct mc_op *op, stru
 	char client[MC_UUID_TEXT], node[MC_UUID_TEXT];
 
 	if (!op->size || op->size % MC_PAGE_SIZE || op->size > MC_SEGMENT_MAX)
-		return mc_fail(res, MC_E(INVALID_PARAMS), "segment of %llu bytes; multiples of %llu up to %llu are taken",
+		return mc_fail(res, MC_E(INVALID_PARAMS),
+			       "segment of %llu bytes; multiples of %llu up to %llu are taken",
 			       (unsigned long long)op->size, MC_PAGE_SIZE, (unsigned long long)MC_SEGMENT_MAX);
 	if (!n || n->state == MC_NODE_GONE || !same_uuid(n->client, op->client))
 		return mc_fail(res, MC_E(CLIENT_NOT_FOUND), "client %s does not speak for node %s: ping first",

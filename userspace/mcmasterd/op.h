@@ -4,9 +4,9 @@
  *
  *	validate (op.c, reads the state)  ->  decide (master.c: time, places, token)  ->  journal  ->  apply (apply.c)
  *
- * and only then is answered. A record carries its inputs and every decision that was taken for it: the time, the places,
- * the token, the waiting times as configured. apply() asks nothing else, so that the same records in the same order give
- * the same state, live, in replay or on a standby.
+ * and only then is answered. A record carries its inputs and every decision that was taken for it: the time, the
+ * places, the token, the waiting times as configured. apply() asks nothing else, so that the same records in the same
+ * order give the same state, live, in replay or on a standby.
  */
 #ifndef MC_MASTER_OP_H
 #define MC_MASTER_OP_H
