@@ -75,7 +75,7 @@ pc       = $(if $(strip $(2)),$(shell pkg-config $(1) $(2)))
 define unit-rules
 $(1)-objs := $(patsubst %.c,$(U)/obj/$($(1)-dir)/%.o,$($(1)-srcs))
 $$($(1)-objs): UNIT_CFLAGS := $(addprefix -I$($(1)-dir)/,$($(1)-incs)) -I$($(1)-dir) $(call pc,--cflags,$(call pkglibs,$(1)))
-$(U)/lib/lib$(if $(filter mooncake,$(1)),mooncake-all,$(1)).a: $$($(1)-objs)
+$(U)/lib/lib$(if $(filter mooncake,$(1)),mooncake-all,$(1)).a: $$($(1)-objs) $(wildcard $($(1)-dir)/sources.mk)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit-rules,$(u))))
 
@@ -84,7 +84,7 @@ $(U)/lib/libproto.a: $(U)/gen/mooncake.pb-c.o
 $(U)/lib/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar rcs $@ $(filter %.o,$^)
 
 $(U)/gen/mooncake.pb-c.c $(U)/gen/mooncake.pb-c.h &: $(PROTO)
 	@mkdir -p $(U)/gen
