@@ -58,6 +58,21 @@ struct mc_segref {
 	bool cached;
 };
 
+/**
+ * struct mc_store - a store handle
+ * @dev: device, NULL without
+ * @own_dev: close it with the store
+ * @master: the master
+ * @master_ctx: its first argument
+ * @client_uuid: random, names this handle in PutStart, PutEnd and PutRevoke
+ * @tenant: tenant
+ * @timeout_ms: deadline of calls that name none
+ * @replica_num: replicas of puts that name none
+ * @preferred: names of preferred segments
+ * @n_preferred: how many
+ * @lock: protects @segs
+ * @segs: opened segments by the first byte of their UUID
+ */
 struct mc_store {
 	struct mc_dev *dev;
 	bool own_dev;

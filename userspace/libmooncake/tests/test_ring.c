@@ -336,7 +336,7 @@ static void *work(void *arg)
 
 	if (mc_buf_register(w->e->dev, mem, sizeof(mem), &buf, NULL))
 		return NULL;
-	for (r = 0; r < ROUNDS; r++) {
+	for (r = 0; r < ROUNDS && !w->bad; r++) {
 		memset(mem, w->id * 16 + r, sizeof(mem));
 		mc_batch_new(w->e->dev, 6, &b, NULL);
 		for (i = 0; i < 6; i++)
