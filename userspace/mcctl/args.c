@@ -96,8 +96,8 @@ static int help(const char *group, const struct ctl_cmd *one)
 			}
 	}
 	print_opts("Options of every command", global_opts);
-	printf("\nExit status: 0 done, 1 failed, 2 usage, 3 not found, 4 exists already, 5 nobody answers or too late,\n"
-	       "6 no permission, 7 module or device missing, 8 wrong bytes. See mcctl(8).\n");
+	printf("\nExit status: 0 done, 1 failed, 2 usage, 3 not found, 4 exists already, 5 nobody answers or too\n"
+	       "late, 6 no permission, 7 module or device missing, 8 wrong bytes. See mcctl(8).\n");
 	return MCT_EXIT_OK;
 }
 

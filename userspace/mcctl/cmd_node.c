@@ -50,7 +50,8 @@ static int node_show(struct ctl *c)
 	snprintf(instance, sizeof(instance), "%016llx", (unsigned long long)i.instance);
 	return ctl_print(c, json_pack("{so so ss ss si so sI sI sI sI}", "node_uuid", ctl_uuid(i.node_uuid),
 		"cluster_uuid", ctl_uuid(i.cluster_uuid), "instance", instance, "auth", auth_name(i.auth),
-		"key_generation", (int)i.key_gen, "clock_epoch", json_sprintf("%llu", (unsigned long long)i.clock_epoch),
+		"key_generation", (int)i.key_gen, "clock_epoch",
+		json_sprintf("%llu", (unsigned long long)i.clock_epoch),
 		"clock_offset_ns", (json_int_t)i.clock_offset, "clock_error_ns", (json_int_t)i.clock_error,
 		"clock_age_ns", (json_int_t)i.clock_age, "local_bytes", (json_int_t)i.local_bytes));
 }

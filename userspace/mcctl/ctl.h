@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcctl: a table of commands. A command gets its words and options, builds its answer as JSON and returns an exit status
- * (enum mct_exit); the answer is printed, as JSON or as a table, only when there was no error.
+ * mcctl: a table of commands. A command gets its words and options, builds its answer as JSON and returns an exit
+ * status (enum mct_exit); the answer is printed, as JSON or as a table, only when there was no error.
  */
 #ifndef CTL_H
 #define CTL_H

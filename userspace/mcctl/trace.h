@@ -6,8 +6,9 @@
  *     ▲ lines of JSON over TCP ▲
  *   mcctl trace replay             one process a node: gets the known prefix of a request, verifies it, puts the rest
  *
- * A replay process has one or more lanes, each a thread with a connection to the conductor and a handle of the store of its
- * own. The conductor gives a request to an idle lane of the node it belongs to (request modulo nodes). Lines:
+ * A replay process has one or more lanes, each a thread with a connection to the conductor and a handle of the
+ * store of its own. The conductor gives a request to an idle lane of the node it belongs to (request modulo
+ * nodes). Lines:
  *
  *   lane       {"hello": {node, nodes, pid, host, uuid, requests, blocks, digest, block_bytes}}
  *   conductor  {"run": REQUEST}
@@ -181,7 +182,10 @@ struct tr_conn {
 /** tr_send() - send one line, at most @timeout_ms; drops the reference; 0 or -errno */
 int tr_send(struct tr_conn *c, json_t *msg, int timeout_ms);
 
-/** tr_recv() - take one line, at most @timeout_ms (0 only looks); NULL with *rc -ETIMEDOUT, -EPIPE (closed), -EBADMSG */
+/**
+ * tr_recv() - take one line, at most @timeout_ms (0 only looks); NULL with *rc -ETIMEDOUT, -EPIPE
+ *	(closed), -EBADMSG
+ */
 json_t *tr_recv(struct tr_conn *c, int timeout_ms, int *rc);
 
 /** tr_connect() - connect, trying again until @timeout_ms is over; 0 or -errno with @err */

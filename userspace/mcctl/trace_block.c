@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What blocks hold: a function of id and place, so that a page of another block, or of another place in the same block, is
- * wrong in nearly every byte.
+ * What blocks hold: a function of id and place, so that a page of another block, or of another place in the same
+ * block, is wrong in nearly every byte.
  */
 #include <string.h>
 

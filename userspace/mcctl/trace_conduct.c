@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * `mcctl trace conduct`: requests go out in the order of the trace, at most `parallel` are under way, and each to an idle lane
- * of the node it belongs to. With parallel 1 a request is finished, on either node, before the next begins.
+ * `mcctl trace conduct`: requests go out in the order of the trace, at most `parallel` are under way, and each to
+ * an idle lane of the node it belongs to. With parallel 1 a request is finished, on either node, before the next
+ * begins.
  */
 #include <errno.h>
 #include <poll.h>

@@ -71,8 +71,8 @@ static int lane_hello(struct tr_lane *l)
 	if (rc)
 		return lane_fail(l, rc == -EINVAL ? MCT_EXIT_USAGE : MCT_EXIT_UNREACHABLE, "%s", err);
 	snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)j->trace.digest);
-	hello = json_pack("{s{si si si sb ss sI sI ss sI}}", "hello", "node", (int)j->node, "nodes", (int)j->nodes, "pid",
-			  (int)getpid(), "first", l->index == 0, "host", j->host, "requests",
+	hello = json_pack("{s{si si si sb ss sI sI ss sI}}", "hello", "node", (int)j->node, "nodes", (int)j->nodes,
+			  "pid", (int)getpid(), "first", l->index == 0, "host", j->host, "requests",
 			  (json_int_t)j->trace.n, "blocks", (json_int_t)j->trace.blocks, "digest", digest,
 			  "block_bytes", (json_int_t)j->block_bytes);
 	rc = tr_send(&l->conn, hello, SEND_MS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The configuration file is YAML: a mapping of the settings in the tables below. Every bad place is reported with its line
- * and value, not only the first; unknown and repeated settings are bad.
+ * The configuration file is YAML: a mapping of the settings in the tables below. Every bad place is reported with
+ * its line and value, not only the first; unknown and repeated settings are bad.
  */
 #include "config.h"
 

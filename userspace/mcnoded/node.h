@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What mcnoded does, apart from where it does it: kernel and master are reached through two tables of functions, so that
- * tests can put other ones in their place.
+ * What mcnoded does, apart from where it does it: kernel and master are reached through two tables of functions,
+ * so that tests can put other ones in their place.
  *
  * A node is driven from one loop: nd_setup() once, then nd_tick() again and again, as soon after the time it returns as
  * the loop likes, and nd_stop() at the end. No function waits longer than a call to the kernel or master may.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Peers: the kernel's table follows the master's list. A node that the list stops naming keeps its peer for a while: a master
- * that has just restarted names only the nodes that have pinged it, and transfers should not die of that.
+ * Peers: the kernel's table follows the master's list. A node that the list stops naming keeps its peer for a
+ * while: a master that has just restarted names only the nodes that have pinged it, and transfers should not die
+ * of that.
  */
 #include "node.h"
 

@@ -183,7 +183,8 @@ static void test_percentiles(void **state)
 
 static void test_results_travel(void **state)
 {
-	struct tr_result r = { .requests = 1, .blocks = 2, .hits_local = 3, .exist_ns = 1ULL << 40, .why = "w\"x" }, back;
+	struct tr_result r = { .requests = 1, .blocks = 2, .hits_local = 3, .exist_ns = 1ULL << 40, .why = "w\"x" };
+	struct tr_result back;
 	json_t *o = tr_result_json(&r);
 
 	(void)state;

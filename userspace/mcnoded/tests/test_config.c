@@ -116,8 +116,8 @@ static void test_refusals(void **state)
 	refused("master: h\n" CLUSTER "rails:\n  - {device: r}\n", 4, "'address' is missing");
 	refused("master: h\n" CLUSTER "rails:\n  - {address: 1.2.3.4}\n", 4, "'device' is missing");
 	refused("master: h\n" CLUSTER "rails:\n  - device: r\n    address: 1.2.3.4\n    port: 65536\n", 6, "'65536'");
-	refused("master: h\n" CLUSTER "rails:\n  - {device: r, address: 1.2.3.4}\n  - {device: r, address: 1.2.3.4}\n", 5,
-		"listed twice");
+	refused("master: h\n" CLUSTER "rails:\n  - {device: r, address: 1.2.3.4}\n"
+		"  - {device: r, address: 1.2.3.4}\n", 5, "listed twice");
 	refused("master: h\n" CLUSTER "pool: {name: p}\n", 3, "'size' is missing");
 	refused("master: h\n" CLUSTER "pool: {size: 4K}\n", 3, "'name' is missing");
 	refused("master: h\n" CLUSTER "pool: {name: p, size: 0}\n", 3, "is 0");
