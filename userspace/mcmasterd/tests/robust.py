@@ -11,7 +11,7 @@ import time
 
 from libmaster import (LIMIT, LONG, MIB, Master, code, eq, mounted, node, ok, pb, put, run, true, uuid)
 
-SEED = int(os.environ.get("MC_SEED", "0"), 0) or random.SystemRandom().randrange(1, 1 << 32)
+SEED = int(os.environ.get("MC_SEED") or "0", 0) or random.SystemRandom().randrange(1, 1 << 32)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS = 1, 4
