@@ -49,3 +49,24 @@ within() {
 		sleep 0.2
 	done
 }
+
+# reset_nodes [PARAMETER...]    both nodes with a fresh module and no daemons
+reset_nodes() {
+	local node
+	for node in 1 2; do
+		mc 60 "$node" "$MC_TOP/tools/testing/selftests/mooncake/reset-node" "$@" || return 1
+	done
+}
+
+# cluster POOL    daemons on both nodes, each with a pool of that size
+cluster() {
+	rm -f "$MC_B/vm/$MCVM_SET/share/"{mcmasterd,mcnoded-1,mcnoded-2}.log
+	NODES=2 POOL=$1 "$MC_TOP/tools/demo/cluster-up"
+}
+
+# ctl NODE ARGUMENT...    mcctl on a node, speaking to the master of the cluster
+ctl() {
+	local node=$1
+	shift
+	mc "${CTL_LIMIT:-60}" "$node" "$MC_USER/bin/mcctl" --master 10.77.0.1:50051 "$@"
+}
