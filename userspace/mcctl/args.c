@@ -25,30 +25,6 @@ static const struct ctl_opt global_opts[] = {
 
 enum { G_JSON, G_MASTER, G_TENANT, G_TIMEOUT, G_DEVICE, G_HELP, G_COUNT };
 
-bool ctl_parse_ms(const char *text, uint32_t *ms)
-{
-	static const struct { const char *unit; uint64_t ms; } units[] = {
-		{ "", 1000 }, { "s", 1000 }, { "ms", 1 }, { "m", 60000 },
-	};
-	char digits[16];
-	uint64_t v;
-	size_t n = strspn(text, "0123456789");
-
-	if (!n || n >= sizeof(digits))
-		return false;
-	memcpy(digits, text, n);
-	digits[n] = '\0';
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		if (strcmp(text + n, units[i].unit))
-			continue;
-		if (!mct_u64_parse(digits, 1, 3600000, &v) || v * units[i].ms > 3600000)
-			return false;
-		*ms = (uint32_t)(v * units[i].ms);
-		return true;
-	}
-	return false;
-}
-
 static const struct ctl_cmd *find(const char *group, const char *verb, bool *known_group)
 {
 	for (size_t t = 0; t < N_TABLES; t++)
@@ -195,7 +171,7 @@ static int apply_globals(struct ctl *c, struct parse *p)
 	c->tenant = p->global[G_TENANT] ? p->global[G_TENANT] : getenv("MC_TENANT");
 	c->device = p->global[G_DEVICE];
 	c->timeout_ms = 30000;
-	if (p->global[G_TIMEOUT] && !ctl_parse_ms(p->global[G_TIMEOUT], &c->timeout_ms))
+	if (p->global[G_TIMEOUT] && !mct_ms_parse(p->global[G_TIMEOUT], &c->timeout_ms))
 		return ctl_fail(c, MCT_EXIT_USAGE, "--timeout '%s' is not a time from 1ms to 1h",
 				p->global[G_TIMEOUT]);
 	return -1;

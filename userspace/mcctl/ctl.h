@@ -88,9 +88,6 @@ extern const struct ctl_cmd ctl_node_cmds[], ctl_kernel_cmds[], ctl_object_cmds[
  */
 int ctl_parse(struct ctl *c, int argc, char **argv);
 
-/** ctl_parse_ms() - "5s", "500ms", "2m" or seconds without a unit; 1 ms to 1 h */
-bool ctl_parse_ms(const char *text, uint32_t *ms);
-
 /* fail.c */
 
 /** ctl_fail() - one line on standard error, "mcctl: group verb: ..."; returns @status */

@@ -59,7 +59,7 @@ int tr_opt_block(struct ctl *c, const char *text, uint64_t *value)
 
 int tr_opt_ms(struct ctl *c, const char *name, const char *text, uint32_t *value)
 {
-	if (text && !ctl_parse_ms(text, value))
+	if (text && !mct_ms_parse(text, value))
 		return ctl_fail(c, MCT_EXIT_USAGE, "--%s '%s' is not a time from 1ms to 1h", name, text);
 	return MCT_EXIT_OK;
 }

@@ -175,6 +175,30 @@ bool mct_size_parse(const char *text, uint64_t *out)
 	return true;
 }
 
+bool mct_ms_parse(const char *text, uint32_t *ms)
+{
+	static const struct { const char *unit; uint64_t ms; } units[] = {
+		{ "", 1000 }, { "s", 1000 }, { "ms", 1 }, { "m", 60000 },
+	};
+	char digits[16];
+	uint64_t v;
+	size_t n = strspn(text, "0123456789");
+
+	if (!n || n >= sizeof(digits))
+		return false;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(text + n, units[i].unit))
+			continue;
+		if (!mct_u64_parse(digits, 1, 3600000, &v) || v * units[i].ms > 3600000)
+			return false;
+		*ms = (uint32_t)(v * units[i].ms);
+		return true;
+	}
+	return false;
+}
+
 const char *mct_size_text(uint64_t bytes, char *to, size_t size)
 {
 	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };

@@ -57,6 +57,9 @@ bool mct_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /** mct_size_parse() - bytes: a number with nothing or one of K M G T (powers of 1024) behind it, "KiB" and "KB" too */
 bool mct_size_parse(const char *text, uint64_t *out);
 
+/** mct_ms_parse() - "5s", "500ms", "2m" or seconds without a unit; 1 ms to 1 h */
+bool mct_ms_parse(const char *text, uint32_t *ms);
+
 /** mct_size_text() - bytes for people ("4 KiB", "1.5 GiB") into @to (16 bytes or more); returns @to */
 const char *mct_size_text(uint64_t bytes, char *to, size_t size);
 
