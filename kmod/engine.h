@@ -240,6 +240,7 @@ void mc_net_revoke_pool(struct mc_pool *pool);
 
 /* Identity or authentication changed; generic netlink handlers of rails and peers are in genl_net.h. */
 int mc_key_set(u32 gen, const u8 *key);
+u32 mc_key_gen(void);	/* newest generation, 0 without a key */
 bool mc_net_busy(void);	/* rails or peers exist */
 u64 mc_net_chunk_bytes(void);	/* for struct mc_info.mr_chunk_bytes */
 

@@ -8,6 +8,7 @@
 #include <net/netlink.h>
 
 #include "fault.h"
+#include "genl.h"
 #include "local.h"
 #include "mem.h"
 #include "pool.h"
@@ -192,23 +193,23 @@ u32 mc_pool_quarantined(void)
 static int check_create(const char *name, u64 len, int numa_node, u32 page_size, struct netlink_ext_ack *extack)
 {
 	if (!*name || strnlen(name, MC_NAME_LEN) == MC_NAME_LEN) {
-		NL_SET_ERR_MSG(extack, "pool name must have 1 to 63 bytes");
+		mc_ext_err(extack, "pool name must have 1 to 63 bytes");
 		return -EINVAL;
 	}
 	if (page_size != MC_PAGE_4K && page_size != MC_PAGE_2M) {
-		NL_SET_ERR_MSG_FMT(extack, "page size %u is neither 4096 nor 2097152", page_size);
+		mc_ext_err(extack, "page size %u is neither 4096 nor 2097152", page_size);
 		return -EINVAL;
 	}
 	if (!len || len % page_size) {
-		NL_SET_ERR_MSG_FMT(extack, "pool size %llu is not a multiple of the page size %u", len, page_size);
+		mc_ext_err(extack, "pool size %llu is not a multiple of the page size %u", len, page_size);
 		return -EINVAL;
 	}
 	if (len >> PAGE_SHIFT > totalram_pages()) {
-		NL_SET_ERR_MSG_FMT(extack, "pool size %llu is more than this node's memory", len);
+		mc_ext_err(extack, "pool size %llu is more than this node's memory", len);
 		return -ENOMEM;
 	}
 	if (numa_node != NUMA_NO_NODE && (numa_node < 0 || numa_node >= MAX_NUMNODES || !node_online(numa_node))) {
-		NL_SET_ERR_MSG_FMT(extack, "NUMA node %d is not online", numa_node);
+		mc_ext_err(extack, "NUMA node %d is not online", numa_node);
 		return -EINVAL;
 	}
 	return 0;
@@ -220,7 +221,7 @@ static int publish(struct mc_pool *pool, struct netlink_ext_ack *extack)
 
 	mutex_lock(&pool_lock);
 	if (find_locked(NULL, pool->name)) {
-		NL_SET_ERR_MSG_FMT(extack, "a pool named '%s' exists", pool->name);
+		mc_ext_err(extack, "a pool named '%s' exists", pool->name);
 		ret = -EEXIST;
 		goto out;
 	}
@@ -255,7 +256,7 @@ int mc_pool_create(const char *name, u64 len, int numa_node, u32 page_size, u8 *
 	pool->mem = mc_mem_alloc_pool(len, numa_node, page_size);
 	if (IS_ERR(pool->mem)) {
 		ret = PTR_ERR(pool->mem);
-		NL_SET_ERR_MSG_FMT(extack, "no memory for a pool of %llu bytes in pages of %u", len, page_size);
+		mc_ext_err(extack, "no memory for a pool of %llu bytes in pages of %u", len, page_size);
 		goto err_put;
 	}
 	ret = publish(pool, extack);
