@@ -30,7 +30,7 @@ static bool room(struct cursor *c, __u32 n)
 	return !c->bad;
 }
 
-static void uint(struct cursor *c, __u64 *v, int n)
+static void number(struct cursor *c, __u64 *v, int n)
 {
 	int i;
 
@@ -51,7 +51,7 @@ static void u8v(struct cursor *c, __u8 *v)
 {
 	__u64 x = *v;
 
-	uint(c, &x, 1);
+	number(c, &x, 1);
 	*v = x;
 }
 
@@ -59,7 +59,7 @@ static void u16v(struct cursor *c, __u16 *v)
 {
 	__u64 x = *v;
 
-	uint(c, &x, 2);
+	number(c, &x, 2);
 	*v = x;
 }
 
@@ -67,13 +67,13 @@ static void u32v(struct cursor *c, __u32 *v)
 {
 	__u64 x = *v;
 
-	uint(c, &x, 4);
+	number(c, &x, 4);
 	*v = x;
 }
 
 static void u64v(struct cursor *c, __u64 *v)
 {
-	uint(c, v, 8);
+	number(c, v, 8);
 }
 
 static void bytes(struct cursor *c, __u8 *v, __u32 n)
