@@ -5,6 +5,7 @@
 
 #include <linux/eventfd.h>
 #include <linux/mm.h>
+#include <linux/shmem_fs.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
 
@@ -35,6 +36,16 @@ static inline long mc_pin_user_pages(unsigned long start, unsigned long n, unsig
 	return pin_user_pages(start, n, flags, pages);
 #else
 	return pin_user_pages(start, n, flags, pages, NULL);
+#endif
+}
+
+/* Exactly one of the function and the operations is there for modules; 6.6 changed sides. */
+static inline bool mc_mapping_is_shmem(struct address_space *mapping)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return shmem_mapping(mapping);
+#else
+	return mapping->a_ops == &shmem_aops;
 #endif
 }
 

@@ -8,7 +8,6 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
-#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -82,7 +81,7 @@ static bool vma_kind_ok(struct vm_area_struct *vma)
 		return false;
 	if (!vma->vm_file || is_vm_hugetlb_page(vma))
 		return true;
-	return vma->vm_file->f_mapping->a_ops == &shmem_aops;
+	return mc_mapping_is_shmem(vma->vm_file->f_mapping);
 }
 
 /* Is all of [start, end) mapped, writable and of a kind whose pages stay put? The mmap lock is held. */
