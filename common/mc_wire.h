@@ -12,6 +12,7 @@
 #define MC_WIRE_MINOR		0
 #define MC_WIRE_REQ_LEN		56	/* what rdma_cm leaves of the private data of a connection request */
 #define MC_WIRE_HDR_LEN		16
+#define MC_WIRE_HDR_TYPE	2	/* offset of the type */
 #define MC_WIRE_MSG_MAX		1024
 #define MC_WIRE_UUID		16
 #define MC_WIRE_NONCE		32

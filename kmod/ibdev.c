@@ -95,7 +95,9 @@ static void dev_remove(struct ib_device *ib, void *data)
 	if (!dev)
 		return;
 	mutex_lock(&devs_lock);
+	spin_lock(&dev->lock);
 	dev->gone = true;
+	spin_unlock(&dev->lock);
 	list_del(&dev->link);
 	mutex_unlock(&devs_lock);
 	mc_net_drop_dev(dev);
