@@ -5,7 +5,7 @@
  * A lease says that a peer knows the keys of a pool. It ends when the peer closes it, acknowledges its revocation, or its set
  * is destroyed (no queue pair is left that could use the keys). Memory is freed only without leases.
  *
- * Lock: psets_lock (file-local) protects the list of sets and their leases; taken under nothing but setup_lock of none.
+ * Lock: psets_lock (file-local) protects the list of sets and their leases; only mem->mr_lock is taken under it.
  */
 #ifndef MC_LEASE_H
 #define MC_LEASE_H

@@ -173,7 +173,7 @@ static int chunk_add(struct mc_mrset *set, struct mc_cset *cset, u64 idx)
 }
 
 /* Failure of the n-th chunk takes back those before it that were not there when the call began. */
-static int add_range(struct mc_mrset *set, struct mc_cset *cset, u64 first, u64 count)
+static int add_chunks(struct mc_mrset *set, struct mc_cset *cset, u64 first, u64 count)
 {
 	unsigned long *added = bitmap_zalloc(count, GFP_KERNEL);
 	u64 i;
@@ -207,7 +207,7 @@ int mc_mrset_ensure(struct mc_mem *mem, struct mc_cset *cset, u64 first, u64 cou
 	else if (first >= set->nchunks || count > set->nchunks - first)
 		ret = -ERANGE;
 	else
-		ret = add_range(set, cset, first, count);
+		ret = add_chunks(set, cset, first, count);
 	mutex_unlock(&mem->mr_lock);
 	return ret;
 }
