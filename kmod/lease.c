@@ -56,9 +56,7 @@ struct mc_pset {
 	struct work_struct end_work;
 };
 
-/**
- * struct incoming - a connection request, until the work item has dealt with it
- */
+/* A connection request, until the work item has dealt with it. */
 struct incoming {
 	struct work_struct work;
 	struct mc_rail *rail;

@@ -51,11 +51,13 @@ struct mc_peer_addr {
  * @set: the set
  * @peer: the peer, with a reference
  * @rail: local rail, with a reference
+ * @revokes: revocations of leases that no segment had yet (L)
  */
 struct mc_path {
 	struct mc_cset set;
 	struct mc_peer *peer;
 	struct mc_rail *rail;
+	u32 revokes;
 };
 
 /**

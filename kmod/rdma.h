@@ -9,6 +9,8 @@ struct mc_peer;
 
 extern const struct mc_transport_ops mc_rdma_ops;
 
+void mc_rdma_submit(struct mc_req *req);
+void mc_rdma_abort(struct mc_req *req, bool fence);
 void mc_rdma_pump(struct work_struct *work);	/* mc_peer.pump_work */
 
 /**
