@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
@@ -170,8 +171,11 @@ void mc_rail_del_dev(struct mc_ibdev *dev)
 {
 	struct mc_rail *rail;
 
-	while ((rail = take(0, dev)))
+	/* Netlink took a reference to the module when it added the rail and drops it when it deletes one. */
+	while ((rail = take(0, dev))) {
 		rail_end(rail);
+		module_put(THIS_MODULE);
+	}
 }
 
 void mc_rail_del_all(void)
