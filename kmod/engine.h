@@ -34,6 +34,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/mooncake.h>
+#include <linux/mooncake_netlink.h>
 #include <rdma/ib_verbs.h>
 
 struct mc_buf;
@@ -65,6 +66,7 @@ struct mc_transport_ops {
  * @seg_uuid: the segment
  * @len: bytes
  * @local: a pool of this node
+ * @release_work: runs @ops->release: the last reference may go in a context that can't sleep
  *
  * Embedded in struct mc_pool's local target and in struct mc_rseg. All members are constant after creation.
  */
@@ -74,8 +76,10 @@ struct mc_target {
 	u8 seg_uuid[MC_UUID_LEN];
 	u64 len;
 	bool local;
+	struct work_struct release_work;
 };
 
+void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops, const u8 *seg_uuid, u64 len, bool local);
 void mc_target_get(struct mc_target *target);
 void mc_target_put(struct mc_target *target);
 
@@ -125,6 +129,7 @@ struct mc_slice {
  * @rail: local rail id of the first slice, 0 local
  * @deadline: aborts it
  * @deadline_at: ktime_get() based ns
+ * @work: for the transport
  * @net_link: for the transport: queue of the peer or rail
  * @net_queued: transport: it is on a queue and the transport owes mc_req_cut_end()
  */
@@ -151,6 +156,7 @@ struct mc_req {
 	u32 rail;
 	struct delayed_work deadline;
 	u64 deadline_at;
+	struct work_struct work;
 	struct list_head net_link;
 	bool net_queued;
 };
@@ -234,6 +240,7 @@ void mc_net_revoke_pool(struct mc_pool *pool);
 
 /* Identity or authentication changed; generic netlink handlers of rails and peers are in genl_net.h. */
 int mc_key_set(u32 gen, const u8 *key);
+u32 mc_key_gen(void);	/* newest generation, 0 without a key */
 bool mc_net_busy(void);	/* rails or peers exist */
 u64 mc_net_chunk_bytes(void);	/* for struct mc_info.mr_chunk_bytes */
 

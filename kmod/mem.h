@@ -15,7 +15,8 @@
 #include <linux/mutex.h>
 #include <linux/types.h>
 
-struct mc_acct;
+struct mm_struct;
+struct user_struct;
 
 /**
  * enum mc_mem_kind - where the pages come from
@@ -27,6 +28,7 @@ enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL };
 /**
  * struct mc_mem - pages, and the registrations that cover them
  * @kind: see enum mc_mem_kind
+ * @block_order: pool: order of the allocated blocks
  * @page_off: offset of byte 0 in the first page (0 for a pool)
  * @len: bytes
  * @npages: entries of @pages
@@ -38,6 +40,7 @@ enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL };
  */
 struct mc_mem {
 	enum mc_mem_kind kind;
+	unsigned int block_order;
 	u32 page_off;
 	u64 len;
 	unsigned long npages;
@@ -48,8 +51,59 @@ struct mc_mem {
 	bool forgotten;
 };
 
-struct mc_mem *mc_mem_pin_user(u64 addr, u64 len);
+/**
+ * struct mc_acct - who pays for pinned pages: the user that opened the file
+ * @kref: one for the context, one for each pinned memory
+ * @user: its locked_vm is charged, against the RLIMIT_MEMLOCK of whoever registers
+ * @mm: its pinned_vm mirrors the charge; memory of the structure only, the address space may be gone
+ */
+struct mc_acct {
+	struct kref kref;
+	struct user_struct *user;
+	struct mm_struct *mm;
+};
+
+struct mc_acct *mc_acct_create(void);
+void mc_acct_put(struct mc_acct *acct);
+
+/**
+ * mc_mem_pin_user - pin a range of the current address space
+ * @acct: who pays; a reference is taken
+ * @addr: start
+ * @len: bytes, checked by the caller against wrap-around and limits
+ *
+ * Context: process, sleeps, takes the mmap lock.
+ * Return: memory, or ERR_PTR: see struct mc_buf_reg; nothing is pinned or charged then.
+ */
+struct mc_mem *mc_mem_pin_user(struct mc_acct *acct, u64 addr, u64 len);
+
+/**
+ * mc_mem_alloc_pool - allocate zeroed pages
+ * @len: bytes, a multiple of @page_size
+ * @numa_node: node, or NUMA_NO_NODE
+ * @page_size: 4096 or 2097152: how large the blocks are
+ *
+ * Return: memory, or ERR_PTR(-ENOMEM), ERR_PTR(-EINTR).
+ */
 struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size);
+
+/**
+ * mc_mem_release - let the pages go
+ * @mem: memory; no registration is left (mc_net_forget_mem() has returned)
+ */
 void mc_mem_release(struct mc_mem *mem);
+
+/**
+ * mc_mem_copy - copy between two memories
+ * @dst: destination
+ * @dst_off: first byte
+ * @src: source
+ * @src_off: first byte
+ * @len: bytes; both ranges are inside
+ */
+void mc_mem_copy(struct mc_mem *dst, u64 dst_off, struct mc_mem *src, u64 src_off, size_t len);
+
+/* Pages pinned for buffers now, for sysfs. */
+u64 mc_mem_pinned_pages(void);
 
 #endif /* MC_MEM_H */

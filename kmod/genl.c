@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Generic netlink family "mooncake": see uapi/linux/mooncake_netlink.h. Rails and peers are in genl_net.c. */
+#include <linux/atomic.h>
+#include <linux/capability.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/numa.h>
+#include <net/genetlink.h>
+
+#include "buf.h"
+#include "compat.h"
+#include "engine.h"
+#include "fault.h"
+#include "genl.h"
+#include "genl_net.h"
+#include "node.h"
+#include "pool.h"
+#include "stats.h"
+
+#define EXT_TEXTS 32
+
+void mc_ext_err(struct netlink_ext_ack *extack, const char *fmt, ...)
+{
+	static char texts[EXT_TEXTS][256];
+	static atomic_t next;
+	char *text = texts[(unsigned int)atomic_inc_return(&next) % EXT_TEXTS];
+	va_list ap;
+
+	if (!extack)
+		return;
+	va_start(ap, fmt);
+	vscnprintf(text, sizeof(texts[0]), fmt, ap);
+	va_end(ap);
+	extack->_msg = text;
+}
+
+static int need_admin(struct genl_info *info)
+{
+	if (capable(CAP_SYS_ADMIN))
+		return 0;
+	mc_ext_err(info->extack, "CAP_SYS_ADMIN in the initial user namespace is needed");
+	return -EPERM;
+}
+
+static int missing(struct genl_info *info, const char *name)
+{
+	mc_ext_err(info->extack, "attribute %s is missing", name);
+	return -EINVAL;
+}
+
+#define NEED(attr) do { if (!info->attrs[MC_ATTR_##attr]) return missing(info, #attr); } while (0)
+
+/* A reply under construction; its caller fills attributes and sends it. */
+static struct sk_buff *reply_new(struct genl_info *info, u8 cmd, void **hdr)
+{
+	struct sk_buff *skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+
+	if (!skb)
+		return NULL;
+	*hdr = genlmsg_put_reply(skb, info, &mc_genl_family, 0, cmd);
+	if (!*hdr) {
+		nlmsg_free(skb);
+		return NULL;
+	}
+	return skb;
+}
+
+static int reply_send(struct sk_buff *skb, void *hdr, struct genl_info *info, int fill_err)
+{
+	if (fill_err) {
+		nlmsg_free(skb);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return genlmsg_reply(skb, info);
+}
+
+static int put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, MC_ATTR_PAD);
+}
+
+static int fill_info(struct sk_buff *skb)
+{
+	u64 local = mc_stat_read(MC_STAT_LOCAL_READ_BYTES) + mc_stat_read(MC_STAT_LOCAL_WRITE_BYTES);
+	u8 node[MC_UUID_LEN], cluster[MC_UUID_LEN];
+	struct mc_clock clock;
+	u32 auth;
+
+	mc_clock_get(&clock);
+	spin_lock(&mc_node.lock);
+	memcpy(node, mc_node.uuid, MC_UUID_LEN);
+	memcpy(cluster, mc_node.cluster, MC_UUID_LEN);
+	auth = mc_node.auth;
+	spin_unlock(&mc_node.lock);
+	if (nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node) || nla_put(skb, MC_ATTR_CLUSTER_UUID, MC_UUID_LEN, cluster) ||
+	    put_u64(skb, MC_ATTR_INSTANCE, mc_node.instance) || nla_put_u32(skb, MC_ATTR_AUTH, auth) ||
+	    nla_put_u32(skb, MC_ATTR_KEY_GEN, mc_key_gen()) || put_u64(skb, MC_ATTR_LOCAL_BYTES, local))
+		return -EMSGSIZE;
+	if (!clock.set)
+		return 0;
+	return put_u64(skb, MC_ATTR_CLOCK_EPOCH, clock.epoch) || put_u64(skb, MC_ATTR_CLOCK_OFFSET, (u64)clock.offset) ||
+	       put_u64(skb, MC_ATTR_CLOCK_ERROR, clock.error) ||
+	       put_u64(skb, MC_ATTR_CLOCK_AGE, ktime_get_boottime_ns() - clock.set_at);
+}
+
+static int info_get(struct sk_buff *skb, struct genl_info *info)
+{
+	struct sk_buff *reply;
+	void *hdr;
+
+	reply = reply_new(info, MC_CMD_INFO_GET, &hdr);
+	return reply ? reply_send(reply, hdr, info, fill_info(reply)) : -ENOMEM;
+}
+
+static int identity_set(struct sk_buff *skb, struct genl_info *info)
+{
+	u32 auth = MC_AUTH_KEY;
+	int ret = need_admin(info);
+
+	if (ret)
+		return ret;
+	NEED(NODE_UUID);
+	NEED(CLUSTER_UUID);
+	if (info->attrs[MC_ATTR_AUTH])
+		auth = nla_get_u32(info->attrs[MC_ATTR_AUTH]);
+	ret = mc_node_set(nla_data(info->attrs[MC_ATTR_NODE_UUID]), nla_data(info->attrs[MC_ATTR_CLUSTER_UUID]), auth,
+			  mc_net_busy() || mc_pool_count());
+	if (ret == -EBUSY)
+		mc_ext_err(info->extack, "identity can't change while rails, peers or pools exist; it is node %pUb", mc_node.uuid);
+	if (ret == -EINVAL)
+		mc_ext_err(info->extack, "node UUID must not be all zero");
+	return ret;
+}
+
+static int key_set(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = need_admin(info);
+	u32 gen;
+
+	if (ret)
+		return ret;
+	NEED(KEY_GEN);
+	NEED(KEY);
+	gen = nla_get_u32(info->attrs[MC_ATTR_KEY_GEN]);
+	ret = gen ? mc_key_set(gen, nla_data(info->attrs[MC_ATTR_KEY])) : -EINVAL;
+	/* The message belongs to the sender's skb: don't leave the key in it. */
+	memzero_explicit(nla_data(info->attrs[MC_ATTR_KEY]), MC_KEY_LEN);
+	if (ret)
+		mc_ext_err(info->extack, "key generation %u is not usable: generations begin at 1 and only grow", gen);
+	return ret;
+}
+
+static int clock_set(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = need_admin(info);
+
+	if (ret)
+		return ret;
+	NEED(CLOCK_EPOCH);
+	NEED(CLOCK_OFFSET);
+	NEED(CLOCK_ERROR);
+	mc_clock_set(nla_get_u64(info->attrs[MC_ATTR_CLOCK_EPOCH]), (s64)nla_get_u64(info->attrs[MC_ATTR_CLOCK_OFFSET]),
+		     nla_get_u64(info->attrs[MC_ATTR_CLOCK_ERROR]));
+	return 0;
+}
+
+/* Rails and live pools hold the module: rmmod is refused while they exist. */
+static int rail_add(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = need_admin(info) ?: mc_genl_rail_add(skb, info);
+
+	if (!ret)
+		__module_get(THIS_MODULE);
+	return ret;
+}
+
+static int rail_del(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = need_admin(info) ?: mc_genl_rail_del(skb, info);
+
+	if (!ret)
+		module_put(THIS_MODULE);
+	return ret;
+}
+
+static int peer_set(struct sk_buff *skb, struct genl_info *info)
+{
+	return need_admin(info) ?: mc_genl_peer_set(skb, info);
+}
+
+static int peer_del(struct sk_buff *skb, struct genl_info *info)
+{
+	return need_admin(info) ?: mc_genl_peer_del(skb, info);
+}
+
+static int pool_create(struct sk_buff *skb, struct genl_info *info)
+{
+	char name[MC_NAME_LEN];
+	u8 uuid[MC_UUID_LEN];
+	struct sk_buff *reply;
+	int numa = NUMA_NO_NODE, ret = need_admin(info);
+	u32 page_size = MC_PAGE_4K;
+	void *hdr;
+
+	if (ret)
+		return ret;
+	NEED(NAME);
+	NEED(LEN);
+	nla_strscpy(name, info->attrs[MC_ATTR_NAME], sizeof(name));
+	if (info->attrs[MC_ATTR_NUMA_NODE])
+		numa = nla_get_s32(info->attrs[MC_ATTR_NUMA_NODE]);
+	if (info->attrs[MC_ATTR_PAGE_SIZE])
+		page_size = nla_get_u32(info->attrs[MC_ATTR_PAGE_SIZE]);
+	/* The reply first: after the pool exists nothing may fail. */
+	reply = reply_new(info, MC_CMD_POOL_CREATE, &hdr);
+	if (!reply)
+		return -ENOMEM;
+	ret = mc_pool_create(name, nla_get_u64(info->attrs[MC_ATTR_LEN]), numa, page_size, uuid, info->extack);
+	if (ret) {
+		nlmsg_free(reply);
+		return ret;
+	}
+	__module_get(THIS_MODULE);
+	return reply_send(reply, hdr, info, nla_put(reply, MC_ATTR_SEG_UUID, MC_UUID_LEN, uuid));
+}
+
+static int pool_destroy(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = need_admin(info);
+
+	if (ret)
+		return ret;
+	NEED(SEG_UUID);
+	ret = mc_pool_destroy(nla_data(info->attrs[MC_ATTR_SEG_UUID]));
+	if (ret)
+		mc_ext_err(info->extack, "no pool has UUID %pUb", nla_data(info->attrs[MC_ATTR_SEG_UUID]));
+	else
+		module_put(THIS_MODULE);
+	return ret;
+}
+
+static int fault_set(struct sk_buff *skb, struct genl_info *info)
+{
+	char name[MC_NAME_LEN];
+	int ret = need_admin(info);
+
+	if (ret)
+		return ret;
+	NEED(NAME);
+	NEED(VALUE);
+	nla_strscpy(name, info->attrs[MC_ATTR_NAME], sizeof(name));
+	ret = mc_fault_set(name, nla_get_u64(info->attrs[MC_ATTR_VALUE]));
+	if (ret == -ENOENT)
+		mc_ext_err(info->extack, "there is no fault hook named '%s'", name);
+	if (ret == -EOPNOTSUPP)
+		mc_ext_err(info->extack, "this module was built without fault hooks (MC_FAULT=1)");
+	return ret;
+}
+
+static int fill_pool(struct sk_buff *skb, struct mc_pool *pool)
+{
+	return nla_put(skb, MC_ATTR_SEG_UUID, MC_UUID_LEN, pool->target.seg_uuid) ||
+	       nla_put_string(skb, MC_ATTR_NAME, pool->name) || put_u64(skb, MC_ATTR_LEN, pool->target.len) ||
+	       nla_put_s32(skb, MC_ATTR_NUMA_NODE, pool->numa_node) ||
+	       nla_put_u32(skb, MC_ATTR_PAGE_SIZE, pool->page_size) || nla_put_string(skb, MC_ATTR_STATE, "live") ||
+	       nla_put_u32(skb, MC_ATTR_LEASES, atomic_read(&pool->leases));
+}
+
+static int fill_buf(struct sk_buff *skb, const struct mc_buf_info *b)
+{
+	return nla_put_u32(skb, MC_ATTR_BUF_ID, b->id) || nla_put_u32(skb, MC_ATTR_PID, b->pid) ||
+	       nla_put_u32(skb, MC_ATTR_UID, b->uid) || put_u64(skb, MC_ATTR_LEN, b->len) ||
+	       put_u64(skb, MC_ATTR_PINNED, b->pinned) ||
+	       nla_put_string(skb, MC_ATTR_STATE, b->gone ? "quarantine" : "live");
+}
+
+static void *dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
+{
+	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &mc_genl_family, NLM_F_MULTI, cmd);
+}
+
+static int dump_end(struct sk_buff *skb, void *hdr, int fill_err)
+{
+	if (fill_err) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+static int pool_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct mc_pool *pool;
+	void *hdr;
+	int err = 0;
+
+	while (!err && (pool = mc_pool_nth(cb->args[0]))) {
+		hdr = dump_put(skb, cb, MC_CMD_POOL_GET);
+		err = hdr ? dump_end(skb, hdr, fill_pool(skb, pool)) : -EMSGSIZE;
+		if (!err)
+			cb->args[0]++;
+		mc_pool_put(pool);
+	}
+	return skb->len;
+}
+
+static int buf_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct mc_buf_info b;
+	void *hdr;
+	int err = 0;
+
+	while (!err && mc_buf_nth(cb->args[0], &b)) {
+		hdr = dump_put(skb, cb, MC_CMD_BUF_GET);
+		err = hdr ? dump_end(skb, hdr, fill_buf(skb, &b)) : -EMSGSIZE;
+		if (!err)
+			cb->args[0]++;
+	}
+	return skb->len;
+}
+
+static const struct nla_policy mc_policy[MC_ATTR_MAX + 1] = {
+	[MC_ATTR_NODE_UUID] = NLA_POLICY_EXACT_LEN(MC_UUID_LEN),
+	[MC_ATTR_CLUSTER_UUID] = NLA_POLICY_EXACT_LEN(MC_UUID_LEN),
+	[MC_ATTR_AUTH] = NLA_POLICY_MAX(NLA_U32, MC_AUTH_KEY),
+	[MC_ATTR_KEY_GEN] = { .type = NLA_U32 },
+	[MC_ATTR_KEY] = NLA_POLICY_EXACT_LEN(MC_KEY_LEN),
+	[MC_ATTR_CLOCK_EPOCH] = { .type = NLA_U64 },
+	[MC_ATTR_CLOCK_OFFSET] = { .type = NLA_U64 },
+	[MC_ATTR_CLOCK_ERROR] = { .type = NLA_U64 },
+	[MC_ATTR_RAIL_ID] = NLA_POLICY_MIN(NLA_U32, 1),
+	[MC_ATTR_DEV_NAME] = { .type = NLA_NUL_STRING, .len = 63 },
+	[MC_ATTR_ADDR] = NLA_POLICY_RANGE(NLA_BINARY, 4, 16),
+	[MC_ATTR_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
+	[MC_ATTR_RAILS] = { .type = NLA_NESTED },
+	[MC_ATTR_SEG_UUID] = NLA_POLICY_EXACT_LEN(MC_UUID_LEN),
+	[MC_ATTR_NAME] = { .type = NLA_NUL_STRING, .len = MC_NAME_LEN - 1 },
+	[MC_ATTR_LEN] = { .type = NLA_U64 },
+	[MC_ATTR_NUMA_NODE] = { .type = NLA_S32 },
+	[MC_ATTR_PAGE_SIZE] = { .type = NLA_U32 },
+	[MC_ATTR_VALUE] = { .type = NLA_U64 },
+};
+
+static const struct genl_ops mc_ops[] = {
+	{ .cmd = MC_CMD_INFO_GET, .doit = info_get },
+	{ .cmd = MC_CMD_NODE_SET, .doit = identity_set },
+	{ .cmd = MC_CMD_KEY_SET, .doit = key_set },
+	{ .cmd = MC_CMD_CLOCK_SET, .doit = clock_set },
+	{ .cmd = MC_CMD_RAIL_ADD, .doit = rail_add },
+	{ .cmd = MC_CMD_RAIL_DEL, .doit = rail_del },
+	{ .cmd = MC_CMD_RAIL_GET, .dumpit = mc_genl_rail_dump },
+	{ .cmd = MC_CMD_PEER_SET, .doit = peer_set },
+	{ .cmd = MC_CMD_PEER_DEL, .doit = peer_del },
+	{ .cmd = MC_CMD_PEER_GET, .dumpit = mc_genl_peer_dump },
+	{ .cmd = MC_CMD_POOL_CREATE, .doit = pool_create },
+	{ .cmd = MC_CMD_POOL_DESTROY, .doit = pool_destroy },
+	{ .cmd = MC_CMD_POOL_GET, .dumpit = pool_dump },
+	{ .cmd = MC_CMD_BUF_GET, .dumpit = buf_dump },
+	{ .cmd = MC_CMD_FAULT_SET, .doit = fault_set },
+};
+
+static const struct genl_multicast_group mc_groups[] = {
+	{ .name = MC_GENL_GROUP_EVENTS },
+};
+
+struct genl_family mc_genl_family = {
+	.name = MC_GENL_NAME,
+	.version = MC_GENL_VERSION,
+	.maxattr = MC_ATTR_MAX,
+	.policy = mc_policy,
+	.module = THIS_MODULE,
+	.ops = mc_ops,
+	.n_ops = ARRAY_SIZE(mc_ops),
+	.resv_start_op = __MC_CMD_MAX,
+	.mcgrps = mc_groups,
+	.n_mcgrps = ARRAY_SIZE(mc_groups),
+};
+
+static void event(u8 cmd, int attr, const void *uuid, u32 rail_id)
+{
+	struct sk_buff *skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	void *hdr;
+
+	if (!skb)
+		return;
+	hdr = genlmsg_put(skb, 0, 0, &mc_genl_family, 0, cmd);
+	if (!hdr || (uuid ? nla_put(skb, attr, MC_UUID_LEN, uuid) : nla_put_u32(skb, attr, rail_id))) {
+		nlmsg_free(skb);
+		return;
+	}
+	genlmsg_end(skb, hdr);
+	genlmsg_multicast(&mc_genl_family, skb, 0, 0, GFP_KERNEL);
+}
+
+void mc_event_peer(bool up, const u8 *node_uuid)
+{
+	event(up ? MC_CMD_EVENT_PEER_UP : MC_CMD_EVENT_PEER_DOWN, MC_ATTR_NODE_UUID, node_uuid, 0);
+}
+
+void mc_event_rail(bool up, u32 rail_id)
+{
+	event(up ? MC_CMD_EVENT_RAIL_UP : MC_CMD_EVENT_RAIL_DOWN, MC_ATTR_RAIL_ID, NULL, rail_id);
+}
+
+void mc_event_seg_gone(const u8 *seg_uuid)
+{
+	event(MC_CMD_EVENT_SEG_GONE, MC_ATTR_SEG_UUID, seg_uuid, 0);
+}
+
+int mc_genl_init(void)
+{
+	return genl_register_family(&mc_genl_family);
+}
+
+void mc_genl_exit(void)
+{
+	genl_unregister_family(&mc_genl_family);
+}

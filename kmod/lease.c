@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <crypto/algapi.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "cset.h"
+#include "ibdev.h"
+#include "lease.h"
+#include "mem.h"
+#include "mrset.h"
+#include "pool.h"
+#include "rail.h"
+
+#define HELLO_JIFFIES	(5 * HZ)	/* a set that has not proven itself by then is destroyed */
+#define STRANGERS_MAX	64		/* sets that have not proven themselves */
+#define LEASES_MAX	4096		/* of one set */
+
+/**
+ * struct mc_lease - a peer knows the keys of a pool
+ * @link: in the set's list
+ * @id: unique on this node
+ * @pool: the pool's structure, with a reference
+ * @mem: the pool's memory; the lease ends before it is freed
+ * @told: REVOKE was sent
+ */
+struct mc_lease {
+	struct list_head link;
+	u32 id;
+	struct mc_pool *pool;
+	struct mc_mem *mem;
+	bool told;
+};
+
+/**
+ * struct mc_pset - a set that another node opened
+ * @set: the set
+ * @link: in the list of sets, until it is destroyed
+ * @rail: rail it came through, with a reference
+ * @hello: how far the proof is
+ * @authed: the node is who it says
+ * @born: jiffies
+ * @leases: by age
+ * @nleases: how many
+ * @end_work: destroys it
+ */
+struct mc_pset {
+	struct mc_cset set;
+	struct list_head link;
+	struct mc_rail *rail;
+	struct mc_hello_state hello;
+	bool authed;
+	unsigned long born;
+	struct list_head leases;
+	u32 nleases;
+	struct work_struct end_work;
+};
+
+/* A connection request, until the work item has dealt with it. */
+struct incoming {
+	struct work_struct work;
+	struct mc_rail *rail;
+	struct rdma_cm_id *id;
+	struct mc_wire_req req;
+	u8 bytes[MC_WIRE_REQ_LEN];
+	struct rdma_conn_param param;
+};
+
+static DEFINE_MUTEX(psets_lock);
+static LIST_HEAD(psets);
+static DECLARE_WAIT_QUEUE_HEAD(psets_wait);	/* a set or a lease ended */
+static atomic_t psets_changes = ATOMIC_INIT(0);	/* how often that happened */
+static struct workqueue_struct *incoming_wq;	/* ordered */
+static u32 last_lease;
+static atomic_t psets_alive = ATOMIC_INIT(0);
+static void scan(struct work_struct *work);
+static DECLARE_DELAYED_WORK(scan_work, scan);
+
+static void changed(void)
+{
+	atomic_inc(&psets_changes);
+	wake_up_all(&psets_wait);
+}
+
+static struct mc_pset *to_pset(struct mc_cset *set)
+{
+	return container_of(set, struct mc_pset, set);
+}
+
+static void lease_free(struct mc_pset *ps, struct mc_lease *lease)
+{
+	lockdep_assert_held(&psets_lock);
+	list_del(&lease->link);
+	ps->nleases--;
+	atomic_dec(&lease->pool->leases);
+	mc_pool_put(lease->pool);
+	kfree(lease);
+}
+
+static struct mc_lease *lease_find(struct mc_pset *ps, u32 id)
+{
+	struct mc_lease *lease;
+
+	list_for_each_entry(lease, &ps->leases, link)
+		if (lease->id == id)
+			return lease;
+	return NULL;
+}
+
+/* A pool that is being destroyed sets mem->forgotten before it looks for leases under the same lock: none is overlooked. */
+static int lease_add(struct mc_pset *ps, struct mc_pool *pool, u32 *id)
+{
+	struct mc_lease *lease = kzalloc(sizeof(*lease), GFP_KERNEL);
+	int ret = 0;
+
+	if (!lease)
+		return -ENOMEM;
+	lease->pool = pool;
+	lease->mem = mc_pool_mem(pool);
+	mutex_lock(&psets_lock);
+	if (READ_ONCE(lease->mem->forgotten))
+		ret = -ENOENT;
+	else if (ps->nleases >= LEASES_MAX)
+		ret = -ENOSPC;
+	if (ret) {
+		mutex_unlock(&psets_lock);
+		kfree(lease);
+		return ret;
+	}
+	mc_pool_get(pool);
+	atomic_inc(&pool->leases);
+	lease->id = *id = ++last_lease;
+	list_add_tail(&lease->link, &ps->leases);
+	ps->nleases++;
+	mutex_unlock(&psets_lock);
+	return 0;
+}
+
+static void lease_drop(struct mc_pset *ps, u32 id)
+{
+	struct mc_lease *lease;
+
+	mutex_lock(&psets_lock);
+	lease = lease_find(ps, id);
+	if (lease)
+		lease_free(ps, lease);
+	mutex_unlock(&psets_lock);
+	changed();
+}
+
+/* The pool's io reference keeps the memory alive while it is registered. */
+static int open_pool(struct mc_pset *ps, struct mc_pool *pool, struct mc_wire_msg *msg)
+{
+	struct mc_mem *mem = mc_pool_mem(pool);
+	u32 id;
+	int ret;
+
+	ret = lease_add(ps, pool, &id);
+	if (ret)
+		return ret;
+	ret = mc_mrset_ensure(mem, &ps->set, 0, mc_mrset_nchunks(mem, ps->set.dev));
+	if (ret) {
+		lease_drop(ps, id);
+		return ret;
+	}
+	msg->type = MC_WIRE_SEG_INFO;
+	msg->status = 0;
+	msg->lease = id;
+	msg->len = mc_pool_len(pool);
+	msg->chunk_shift = ps->set.dev->chunk_shift;
+	return 0;
+}
+
+static int serve_open(struct mc_pset *ps, struct mc_wire_msg *msg)
+{
+	struct mc_pool *pool = mc_pool_find(msg->seg);
+	int ret = -ENOENT;
+
+	if (!pool)
+		return -ENOENT;
+	if (mc_pool_io_get(pool)) {
+		ret = open_pool(ps, pool, msg);
+		mc_pool_io_put(pool);
+	}
+	mc_pool_put(pool);
+	return ret;
+}
+
+static int serve_keys(struct mc_pset *ps, struct mc_wire_msg *msg)
+{
+	struct mc_lease *lease;
+	int ret = -ENOENT;
+
+	/* Under the lock the lease stands, and with it the memory. */
+	mutex_lock(&psets_lock);
+	lease = lease_find(ps, msg->lease);
+	if (lease)
+		ret = mc_mrset_rkeys(lease->mem, ps->set.dev, msg->first, msg->count, msg->keys);
+	mutex_unlock(&psets_lock);
+	msg->type = MC_WIRE_SEG_KEYS;
+	return ret;
+}
+
+/* The set, kept from being freed, of some other set of the same node that the new one replaces. */
+static struct mc_pset *older(struct mc_pset *ps)
+{
+	struct mc_pset *other, *found = NULL;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(other, &psets, link) {
+		if (other == ps || !other->authed || memcmp(other->set.node, ps->set.node, MC_UUID_LEN))
+			continue;
+		if (other->set.instance == ps->set.instance && other->set.epoch >= ps->set.epoch)
+			continue;
+		mc_cset_get(&other->set);
+		found = other;
+		break;
+	}
+	mutex_unlock(&psets_lock);
+	return found;
+}
+
+static bool overtaken(struct mc_pset *ps)
+{
+	struct mc_pset *other;
+	bool ret = false;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(other, &psets, link)
+		if (other != ps && other->authed && !memcmp(other->set.node, ps->set.node, MC_UUID_LEN) &&
+		    other->set.instance == ps->set.instance && other->set.epoch >= ps->set.epoch)
+			ret = true;
+	if (!ret)
+		ps->authed = true;
+	mutex_unlock(&psets_lock);
+	return ret;
+}
+
+static void wait_gone(struct mc_pset *ps)
+{
+	wait_event(psets_wait, list_empty_careful(&ps->link));
+	mc_cset_put(&ps->set);
+}
+
+/*
+ * The fence: before this node says yes to a new set, every older one of that node is destroyed, so that nothing sent on it can
+ * be executed any more. Sets wait for those that proved themselves before them only, so no two wait for each other.
+ */
+static int fence_older(struct mc_pset *ps)
+{
+	struct mc_pset *other;
+
+	if (overtaken(ps))
+		return -ESTALE;
+	while ((other = older(ps))) {
+		mc_cset_break(&other->set, -ESTALE, "replaced by epoch %u", ps->set.epoch);
+		wait_gone(other);
+	}
+	return 0;
+}
+
+static void serve_hello(struct mc_pset *ps, struct mc_wire_msg *msg)
+{
+	int ret = mc_hello_serve(&ps->set, &ps->hello, msg);
+
+	if (!ret && ps->hello.step == 2) {
+		ret = fence_older(ps);
+		msg->type = MC_WIRE_HELLO_ACK;
+		msg->epoch = ps->set.epoch;
+	}
+	msg->status = 0;
+	if (ret) {
+		/* The answer still goes out; the initiator hangs up, or the scan does. */
+		ps->hello.step = -1;
+		msg->type = MC_WIRE_ERROR;
+		msg->status = ret;
+		pr_warn_ratelimited("mooncake: node %pUb was refused: error %d\n", ps->set.node, ret);
+	}
+	mc_ctrl_send(&ps->set, msg);
+}
+
+static void pset_message(struct mc_cset *set, struct mc_wire_msg *msg)
+{
+	struct mc_pset *ps = to_pset(set);
+	int ret;
+
+	if (!ps->authed) {
+		serve_hello(ps, msg);
+		return;
+	}
+	switch (msg->type) {
+	case MC_WIRE_SEG_OPEN:
+		ret = serve_open(ps, msg);
+		break;
+	case MC_WIRE_SEG_KEYS_REQ:
+		ret = serve_keys(ps, msg);
+		break;
+	case MC_WIRE_SEG_CLOSE:
+	case MC_WIRE_REVOKE_ACK:
+		lease_drop(ps, msg->lease);
+		return;
+	default:
+		ret = -EPROTO;
+	}
+	if (ret) {
+		msg->type = MC_WIRE_ERROR;
+		msg->status = ret;
+	}
+	mc_ctrl_send(set, msg);
+}
+
+static void pset_broken(struct mc_cset *set)
+{
+	queue_work(mc_net_wq, &to_pset(set)->end_work);
+}
+
+static void pset_free(struct mc_cset *set)
+{
+	struct mc_pset *ps = to_pset(set);
+
+	mc_rail_put(ps->rail);
+	kfree(ps);
+	if (atomic_dec_and_test(&psets_alive))
+		changed();
+}
+
+static const struct mc_cset_ops pset_ops = {
+	.message = pset_message,
+	.broken = pset_broken,
+	.free = pset_free,
+};
+
+/* Leases go after the queue pairs: from then on nobody who knew the keys can use them. */
+static void pset_end(struct work_struct *work)
+{
+	struct mc_pset *ps = container_of(work, struct mc_pset, end_work);
+	struct mc_lease *lease, *next;
+
+	mc_cset_get(&ps->set);
+	mc_cset_destroy(&ps->set);
+	mutex_lock(&psets_lock);
+	list_for_each_entry_safe(lease, next, &ps->leases, link)
+		lease_free(ps, lease);
+	list_del_init(&ps->link);
+	mutex_unlock(&psets_lock);
+	changed();
+	mc_cset_put(&ps->set);
+}
+
+static void reject(struct rdma_cm_id *id, int err)
+{
+	__le32 data[2] = { cpu_to_le32(MC_REJECT_MAGIC), cpu_to_le32(-err) };
+
+	rdma_lock_handler(id);
+	rdma_reject(id, data, sizeof(data), IB_CM_REJ_CONSUMER_DEFINED);
+	rdma_unlock_handler(id);
+}
+
+static int add_pset(struct mc_pset *ps)
+{
+	struct mc_pset *other;
+	u32 strangers = 0;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(other, &psets, link)
+		strangers += !other->authed;
+	if (strangers < STRANGERS_MAX)
+		list_add_tail(&ps->link, &psets);
+	mutex_unlock(&psets_lock);
+	return strangers < STRANGERS_MAX ? 0 : -EBUSY;
+}
+
+static struct mc_pset *make_pset(struct incoming *in)
+{
+	struct mc_pset *ps = kzalloc(sizeof(*ps), GFP_KERNEL);
+	int ret;
+
+	if (!ps)
+		return ERR_PTR(-ENOMEM);
+	atomic_inc(&psets_alive);
+	INIT_LIST_HEAD(&ps->link);
+	INIT_LIST_HEAD(&ps->leases);
+	INIT_WORK(&ps->end_work, pset_end);
+	ps->born = jiffies;
+	ps->rail = in->rail;
+	kref_get(&in->rail->kref);
+	ret = mc_cset_init(&ps->set, &pset_ops, in->rail->dev);
+	memcpy(ps->set.node, in->req.node, MC_UUID_LEN);
+	ps->set.instance = in->req.instance;
+	ps->set.epoch = in->req.epoch;
+	ps->set.rail = in->rail->id;
+	if (!ret)
+		ret = add_pset(ps);
+	if (ret) {
+		mc_ctrl_free(&ps->set);
+		mc_cset_put(&ps->set);
+		return ERR_PTR(ret);
+	}
+	return ps;
+}
+
+/* Takes over @in->id on success and after a failed attempt to accept (returns 0 then). */
+static int attach(struct mc_pset *ps, struct incoming *in, int index)
+{
+	int ret = 0;
+
+	mutex_lock(&ps->set.setup_lock);
+	if (ps->set.dead || ps->set.conn[index].id)
+		ret = -ESTALE;
+	else if (mc_cset_accept(&ps->set, index, in->id, &in->param))
+		mc_cset_break(&ps->set, -EIO, "connection %d could not be accepted", index);
+	mutex_unlock(&ps->set.setup_lock);
+	return ret;
+}
+
+static int accept_ctrl(struct incoming *in)
+{
+	struct mc_pset *ps = make_pset(in);
+
+	if (IS_ERR(ps))
+		return PTR_ERR(ps);
+	return attach(ps, in, 0);
+}
+
+static struct mc_pset *find_authed(const struct mc_wire_req *req)
+{
+	struct mc_pset *ps, *found = NULL;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link) {
+		if (!ps->authed || ps->set.instance != req->instance || ps->set.epoch != req->epoch ||
+		    memcmp(ps->set.node, req->node, MC_UUID_LEN))
+			continue;
+		mc_cset_get(&ps->set);
+		found = ps;
+		break;
+	}
+	mutex_unlock(&psets_lock);
+	return found;
+}
+
+/* A data connection belongs to a set that has proven itself, and its request is signed with that set's session key. */
+static int accept_data(struct incoming *in)
+{
+	struct mc_pset *ps = find_authed(&in->req);
+	u8 tag[MC_WIRE_REQ_TAG];
+	int ret = -EACCES;
+
+	if (!ps)
+		return -EACCES;
+	mc_auth_sign_req(ps->set.session, in->bytes, tag);
+	if (!crypto_memneq(tag, in->req.tag, sizeof(tag)) && ps->rail->id == in->rail->id)
+		ret = attach(ps, in, in->req.index);
+	mc_cset_put(&ps->set);
+	return ret;
+}
+
+static void incoming_work(struct work_struct *work)
+{
+	struct incoming *in = container_of(work, struct incoming, work);
+	int ret;
+
+	if (in->rail->dev->gone)
+		ret = -ENODEV;
+	else if (mc_auth_mode() == MC_AUTH_UNSET)
+		ret = -EACCES;
+	else if (in->req.index >= MC_CONNS)
+		ret = -EPROTO;
+	else if (in->req.index)
+		ret = accept_data(in);
+	else
+		ret = accept_ctrl(in);
+	if (ret) {
+		reject(in->id, ret);
+		rdma_destroy_id(in->id);
+	}
+	mc_rail_put(in->rail);
+	kfree(in);
+}
+
+/* Events of a request that the work item has not reached yet: whatever it was, accepting will fail and clean up. */
+static int early_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *param = &event->param.conn;
+	struct incoming *in = kzalloc(sizeof(*in), GFP_KERNEL);
+	int ret;
+
+	if (!in)
+		return -ENOMEM;
+	ret = mc_wire_req_decode(&in->req, param->private_data, param->private_data_len);
+	if (ret) {
+		__le32 data[2] = { cpu_to_le32(MC_REJECT_MAGIC), cpu_to_le32(-ret) };
+
+		rdma_reject(id, data, sizeof(data), IB_CM_REJ_CONSUMER_DEFINED);
+		kfree(in);
+		return ret;
+	}
+	memcpy(in->bytes, param->private_data, MC_WIRE_REQ_LEN);
+	in->param = *param;
+	in->id = id;
+	in->rail = rail;
+	kref_get(&rail->kref);
+	id->context = NULL;
+	id->event_handler = early_event;
+	INIT_WORK(&in->work, incoming_work);
+	queue_work(incoming_wq, &in->work);
+	return 0;
+}
+
+/* Strangers that did not prove themselves in time, and initiators that fell silent. */
+static void scan(struct work_struct *work)
+{
+	unsigned long silence = msecs_to_jiffies(mc_ping_ms * (mc_ping_miss + 5));
+	struct mc_pset *ps;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link) {
+		if (!ps->authed && time_after(jiffies, ps->born + HELLO_JIFFIES))
+			mc_cset_break(&ps->set, -EACCES, "no proof of who it is");
+		else if (ps->authed && time_after(jiffies, READ_ONCE(ps->set.last_rx) + silence))
+			mc_cset_break(&ps->set, -ETIMEDOUT, "silent");
+	}
+	mutex_unlock(&psets_lock);
+	queue_delayed_work(mc_net_wq, &scan_work, HZ);
+}
+
+static struct mc_pset *of_rail(u32 rail)
+{
+	struct mc_pset *ps, *found = NULL;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link) {
+		if (ps->rail->id != rail)
+			continue;
+		mc_cset_get(&ps->set);
+		found = ps;
+		break;
+	}
+	mutex_unlock(&psets_lock);
+	return found;
+}
+
+void mc_pset_drop_rail(u32 rail)
+{
+	struct mc_pset *ps;
+
+	flush_workqueue(incoming_wq);	/* the listener is gone: nothing follows */
+	while ((ps = of_rail(rail))) {
+		mc_cset_break(&ps->set, -ENODEV, "rail %u was removed", rail);
+		wait_gone(ps);
+	}
+}
+
+static struct mc_pset *with_lease(struct mc_mem *mem, bool untold, struct mc_wire_msg *msg)
+{
+	struct mc_lease *lease;
+	struct mc_pset *ps;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link) {
+		list_for_each_entry(lease, &ps->leases, link) {
+			if (lease->mem != mem || (untold && lease->told))
+				continue;
+			mc_cset_get(&ps->set);
+			lease->told = true;
+			memcpy(msg->seg, lease->pool->target.seg_uuid, MC_UUID_LEN);
+			msg->lease = lease->id;
+			mutex_unlock(&psets_lock);
+			return ps;
+		}
+	}
+	mutex_unlock(&psets_lock);
+	return NULL;
+}
+
+static bool any_lease(struct mc_mem *mem)
+{
+	struct mc_lease *lease;
+	struct mc_pset *ps;
+	bool any = false;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link)
+		list_for_each_entry(lease, &ps->leases, link)
+			any |= lease->mem == mem;
+	mutex_unlock(&psets_lock);
+	return any;
+}
+
+void mc_lease_tell(struct mc_mem *mem)
+{
+	struct mc_wire_msg msg = { .type = MC_WIRE_REVOKE };
+	struct mc_pset *ps;
+
+	while ((ps = with_lease(mem, true, &msg))) {
+		mc_ctrl_send(&ps->set, &msg);
+		mc_cset_put(&ps->set);
+	}
+}
+
+/* Nothing is allocated here; each wait ends by time or by a flush that needs no network (cset.h). */
+void mc_lease_end(struct mc_mem *mem)
+{
+	long left = msecs_to_jiffies(mc_revoke_ms);
+	struct mc_wire_msg msg = { };
+	struct mc_pset *ps;
+	int seen;
+
+	mc_lease_tell(mem);
+	while (seen = atomic_read(&psets_changes), left > 0 && any_lease(mem))
+		left = wait_event_timeout(psets_wait, atomic_read(&psets_changes) != seen, left);
+	while ((ps = with_lease(mem, false, &msg))) {
+		mc_cset_break(&ps->set, -ETIMEDOUT, "did not acknowledge a revocation in %u ms", mc_revoke_ms);
+		wait_gone(ps);
+	}
+}
+
+void mc_pset_show(struct seq_file *m)
+{
+	struct mc_pset *ps;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link)
+		seq_printf(m, "served node %pUb epoch %u rail %u %s leases %u\n", ps->set.node, ps->set.epoch,
+			   ps->rail->id, ps->authed ? "proven" : "stranger", ps->nleases);
+	mutex_unlock(&psets_lock);
+}
+
+int mc_pset_init(void)
+{
+	incoming_wq = alloc_ordered_workqueue("mooncake_cm", WQ_MEM_RECLAIM);
+	if (!incoming_wq)
+		return -ENOMEM;
+	queue_delayed_work(mc_net_wq, &scan_work, HZ);
+	return 0;
+}
+
+void mc_pset_exit(void)
+{
+	cancel_delayed_work_sync(&scan_work);
+	destroy_workqueue(incoming_wq);
+	wait_event(psets_wait, !atomic_read(&psets_alive));
+}

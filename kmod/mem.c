@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pages: pinned from user memory and paid for, or allocated for pools. */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/highmem.h>
+#include <linux/hugetlb.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "fault.h"
+#include "mem.h"
+
+#define PIN_STEP 512	/* pages a step: between steps others get the CPU and a kill is noticed */
+
+static atomic64_t pinned_pages;
+
+u64 mc_mem_pinned_pages(void)
+{
+	return atomic64_read(&pinned_pages);
+}
+
+struct mc_acct *mc_acct_create(void)
+{
+	struct mc_acct *acct = kzalloc(sizeof(*acct), GFP_KERNEL_ACCOUNT);
+
+	if (!acct)
+		return NULL;
+	kref_init(&acct->kref);
+	acct->user = get_uid(current_user());
+	acct->mm = current->mm;
+	if (acct->mm)
+		mmgrab(acct->mm);
+	return acct;
+}
+
+static void acct_free(struct kref *kref)
+{
+	struct mc_acct *acct = container_of(kref, struct mc_acct, kref);
+
+	free_uid(acct->user);
+	if (acct->mm)
+		mmdrop(acct->mm);
+	kfree(acct);
+}
+
+void mc_acct_put(struct mc_acct *acct)
+{
+	kref_put(&acct->kref, acct_free);
+}
+
+static int acct_charge(struct mc_acct *acct, unsigned long npages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long old = atomic_long_read(&acct->user->locked_vm), new;
+
+	do {
+		if (check_add_overflow(old, npages, &new))
+			return -ENOMEM;
+		if (new > limit && !capable(CAP_IPC_LOCK))
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&acct->user->locked_vm, (long *)&old, new));
+	atomic64_add(npages, &acct->mm->pinned_vm);
+	atomic64_add(npages, &pinned_pages);
+	return 0;
+}
+
+static void acct_uncharge(struct mc_acct *acct, unsigned long npages)
+{
+	WARN_ON_ONCE(atomic_long_sub_return(npages, &acct->user->locked_vm) < 0);
+	WARN_ON_ONCE(atomic64_sub_return(npages, &acct->mm->pinned_vm) < 0);
+	WARN_ON_ONCE(atomic64_sub_return(npages, &pinned_pages) < 0);
+}
+
+static bool vma_kind_ok(struct vm_area_struct *vma)
+{
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		return false;
+	if (!vma->vm_file || is_vm_hugetlb_page(vma))
+		return true;
+	return mc_mapping_is_shmem(vma->vm_file->f_mapping);
+}
+
+/* Is all of [start, end) mapped, writable and of a kind whose pages stay put? The mmap lock is held. */
+static int check_vmas(unsigned long start, unsigned long end)
+{
+	while (start < end) {
+		struct vm_area_struct *vma = find_vma(current->mm, start);
+
+		if (!vma || vma->vm_start > start || !(vma->vm_flags & VM_WRITE))
+			return -EFAULT;
+		if (!vma_kind_ok(vma))
+			return -EOPNOTSUPP;
+		start = vma->vm_end;
+	}
+	return 0;
+}
+
+static long pin_step(unsigned long start, unsigned long n, struct page **pages)
+{
+	long got;
+	int ret;
+
+	if (mc_fault_hit(pin))
+		return -ENOMEM;
+	if (mmap_read_lock_killable(current->mm))
+		return -EINTR;
+	ret = check_vmas(start, start + n * PAGE_SIZE);
+	got = ret ?: mc_pin_user_pages(start, n, FOLL_WRITE | FOLL_LONGTERM, pages);
+	mmap_read_unlock(current->mm);
+	return got == 0 ? -EFAULT : got;
+}
+
+static int pin_all(struct mc_mem *mem, unsigned long start)
+{
+	unsigned long done = 0;
+	long got;
+
+	while (done < mem->npages) {
+		got = pin_step(start + done * PAGE_SIZE, min_t(unsigned long, mem->npages - done, PIN_STEP),
+			       mem->pages + done);
+		if (got < 0)
+			goto unpin;
+		done += got;
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			got = -EINTR;
+			goto unpin;
+		}
+	}
+	return 0;
+unpin:
+	unpin_user_pages(mem->pages, done);
+	return got;
+}
+
+static struct mc_mem *mem_alloc(enum mc_mem_kind kind, u64 len, u32 page_off)
+{
+	struct mc_mem *mem = mc_fault_hit(alloc) ? NULL : kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+
+	if (!mem)
+		return NULL;
+	mem->kind = kind;
+	mem->len = len;
+	mem->page_off = page_off;
+	mem->npages = (page_off + len + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	mutex_init(&mem->mr_lock);
+	INIT_LIST_HEAD(&mem->mrsets);
+	mem->pages = kvmalloc_array(mem->npages, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	if (!mem->pages) {
+		kfree(mem);
+		return NULL;
+	}
+	return mem;
+}
+
+static void mem_free(struct mc_mem *mem)
+{
+	kvfree(mem->pages);
+	mutex_destroy(&mem->mr_lock);
+	kfree(mem);
+}
+
+struct mc_mem *mc_mem_pin_user(struct mc_acct *acct, u64 addr, u64 len)
+{
+	unsigned long npages = (offset_in_page(addr) + len + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	struct mc_mem *mem;
+	int ret;
+
+	if (!acct->mm)
+		return ERR_PTR(-EACCES);
+	/* Refuse by the limit before memory is spent on page tables of our own. */
+	ret = acct_charge(acct, npages);
+	if (ret)
+		return ERR_PTR(ret);
+	mem = mem_alloc(MC_MEM_USER, len, offset_in_page(addr));
+	if (!mem) {
+		ret = -ENOMEM;
+		goto err_uncharge;
+	}
+	ret = pin_all(mem, addr & PAGE_MASK);
+	if (ret)
+		goto err_free;
+	kref_get(&acct->kref);
+	mem->acct = acct;
+	return mem;
+
+err_free:
+	mem_free(mem);
+err_uncharge:
+	acct_uncharge(acct, npages);
+	return ERR_PTR(ret);
+}
+
+static void pool_free_pages(struct mc_mem *mem, unsigned long npages)
+{
+	unsigned long i, step = 1UL << mem->block_order;
+
+	for (i = 0; i < npages; i += step) {
+		__free_pages(mem->pages[i], mem->block_order);
+		cond_resched();
+	}
+}
+
+struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size)
+{
+	struct mc_mem *mem = mem_alloc(MC_MEM_POOL, len, 0);
+	unsigned long i = 0, j, step;
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
+	int ret = -ENOMEM;
+
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	mem->block_order = get_order(page_size);
+	step = 1UL << mem->block_order;
+	if (mem->block_order)
+		gfp |= __GFP_COMP | __GFP_RETRY_MAYFAIL;
+	while (i < mem->npages) {
+		struct page *page = alloc_pages_node(numa_node, gfp, mem->block_order);
+
+		if (!page)
+			goto err;
+		for (j = 0; j < step; j++)
+			mem->pages[i + j] = page + j;
+		i += step;
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			goto err;
+		}
+	}
+	return mem;
+err:
+	pool_free_pages(mem, i);
+	mem_free(mem);
+	return ERR_PTR(ret);
+}
+
+static void unpin_all(struct mc_mem *mem)
+{
+	unsigned long done = 0, n;
+
+	while (done < mem->npages) {
+		n = min_t(unsigned long, mem->npages - done, PIN_STEP);
+		unpin_user_pages_dirty_lock(mem->pages + done, n, true);
+		done += n;
+		cond_resched();
+	}
+	acct_uncharge(mem->acct, mem->npages);
+	mc_acct_put(mem->acct);
+}
+
+void mc_mem_release(struct mc_mem *mem)
+{
+	/* A registration left here would be a device that still reaches the pages: leak them rather than free them. */
+	if (WARN_ON_ONCE(!list_empty(&mem->mrsets)))
+		return;
+	if (mem->kind == MC_MEM_USER)
+		unpin_all(mem);
+	else
+		pool_free_pages(mem, mem->npages);
+	mem_free(mem);
+}
+
+void mc_mem_copy(struct mc_mem *dst, u64 dst_off, struct mc_mem *src, u64 src_off, size_t len)
+{
+	dst_off += dst->page_off;
+	src_off += src->page_off;
+	while (len) {
+		size_t n = min3(len, (size_t)(PAGE_SIZE - offset_in_page(dst_off)),
+				(size_t)(PAGE_SIZE - offset_in_page(src_off)));
+
+		memcpy_page(dst->pages[dst_off >> PAGE_SHIFT], offset_in_page(dst_off),
+			    src->pages[src_off >> PAGE_SHIFT], offset_in_page(src_off), n);
+		dst_off += n;
+		src_off += n;
+		len -= n;
+	}
+}

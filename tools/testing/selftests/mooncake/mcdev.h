@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* /dev/mooncake for the kernel selftests: one open file with its rings, no library in between. */
+#ifndef MCDEV_H
+#define MCDEV_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mooncake.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEC 1000000000ull
+
+struct mcdev {
+	int fd;
+	uint32_t sq_entries, cq_entries, sq_bytes, cq_bytes;
+	struct mc_sq_head *sq;
+	struct mc_cq_head *cq;
+	struct mc_sqe *sqes;
+	struct mc_cqe *cqes;
+};
+
+static inline int mc_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? -errno : 0;
+}
+
+static inline int mcdev_open(struct mcdev *d, uint32_t sq, uint32_t cq)
+{
+	struct mc_ring_setup s = { .size = sizeof(s), .sq_entries = sq, .cq_entries = cq };
+	int ret;
+
+	memset(d, 0, sizeof(*d));
+	d->fd = open("/dev/mooncake", O_RDWR | O_CLOEXEC);
+	if (d->fd < 0)
+		return -errno;
+	ret = mc_ioctl(d->fd, MC_IOC_RING_SETUP, &s);
+	if (ret)
+		return ret;
+	d->sq_entries = sq;
+	d->cq_entries = cq;
+	d->sq_bytes = s.out_sq_bytes;
+	d->cq_bytes = s.out_cq_bytes;
+	d->sq = mmap(NULL, s.out_sq_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, MC_OFF_SQ);
+	d->cq = mmap(NULL, s.out_cq_bytes, PROT_READ, MAP_SHARED, d->fd, MC_OFF_CQ);
+	if (d->sq == MAP_FAILED || d->cq == MAP_FAILED)
+		return -errno;
+	d->sqes = (void *)((char *)d->sq + s.out_sqe_off);
+	d->cqes = (void *)((char *)d->cq + s.out_cqe_off);
+	return 0;
+}
+
+static inline void mcdev_close(struct mcdev *d)
+{
+	munmap(d->sq, d->sq_bytes);
+	munmap(d->cq, d->cq_bytes);
+	close(d->fd);
+}
+
+static inline int mcdev_reg(int fd, void *addr, uint64_t len, uint32_t *id)
+{
+	struct mc_buf_reg r = { .size = sizeof(r), .addr = (uintptr_t)addr, .len = len };
+	int ret = mc_ioctl(fd, MC_IOC_BUF_REG, &r);
+
+	*id = r.out_id;
+	return ret;
+}
+
+static inline int mcdev_unreg(int fd, uint32_t id)
+{
+	struct mc_handle h = { .size = sizeof(h), .id = id };
+
+	return mc_ioctl(fd, MC_IOC_BUF_UNREG, &h);
+}
+
+static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg, uint64_t timeout_ns, uint32_t *id, uint64_t *len)
+{
+	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = timeout_ns };
+	int ret;
+
+	memcpy(o.node_uuid, node, 16);
+	memcpy(o.seg_uuid, seg, 16);
+	ret = mc_ioctl(fd, MC_IOC_SEG_OPEN, &o);
+	*id = o.out_id;
+	if (len)
+		*len = o.out_len;
+	return ret;
+}
+
+static inline int mcdev_seg_close(int fd, uint32_t id)
+{
+	struct mc_handle h = { .size = sizeof(h), .id = id };
+
+	return mc_ioctl(fd, MC_IOC_SEG_CLOSE, &h);
+}
+
+static inline struct mc_sqe mcdev_sqe(uint8_t op, uint32_t buf, uint64_t buf_off, uint32_t seg, uint64_t seg_off, uint64_t len,
+				      uint64_t cookie)
+{
+	struct mc_sqe e = { .opcode = op, .buf_id = buf, .buf_off = buf_off, .target_id = seg, .target_off = seg_off, .len = len,
+			    .cookie = cookie };
+
+	return e;
+}
+
+/* Put an entry into the ring; the caller knows that there is room. */
+static inline void mcdev_push(struct mcdev *d, const struct mc_sqe *e)
+{
+	uint32_t tail = d->sq->tail;
+
+	d->sqes[tail & (d->sq_entries - 1)] = *e;
+	__atomic_store_n(&d->sq->tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static inline int mcdev_enter(struct mcdev *d, uint32_t submit, uint32_t complete, uint64_t timeout_ns, struct mc_enter *out)
+{
+	struct mc_enter e = { .size = sizeof(e), .to_submit = submit, .min_complete = complete, .timeout_ns = timeout_ns };
+	int ret = mc_ioctl(d->fd, MC_IOC_ENTER, &e);
+
+	if (out)
+		*out = e;
+	return ret;
+}
+
+/* Take one completion; 0 when none waits. */
+static inline int mcdev_pop(struct mcdev *d, struct mc_cqe *out)
+{
+	uint32_t head = d->sq->cq_head;
+
+	if (__atomic_load_n(&d->cq->tail, __ATOMIC_ACQUIRE) == head)
+		return 0;
+	*out = d->cqes[head & (d->cq_entries - 1)];
+	__atomic_store_n(&d->sq->cq_head, head + 1, __ATOMIC_RELEASE);
+	return 1;
+}
+
+/* One request from start to end: its result, or the error of waiting for it. */
+static inline int mcdev_do(struct mcdev *d, const struct mc_sqe *e, uint64_t timeout_ns, struct mc_cqe *out)
+{
+	struct mc_cqe cqe;
+	int ret;
+
+	mcdev_push(d, e);
+	ret = mcdev_enter(d, 1, 1, timeout_ns, NULL);
+	if (ret)
+		return ret;
+	if (!mcdev_pop(d, &cqe))
+		return -ENODATA;
+	if (out)
+		*out = cqe;
+	return cqe.result;
+}
+
+static inline uint64_t mc_rand(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+static inline void mc_fill(uint8_t *p, uint64_t len, uint64_t seed)
+{
+	uint64_t i;
+
+	for (i = 0; i < len; i++) {
+		if (!(i & 7))
+			mc_rand(&seed);
+		p[i] = (uint8_t)(seed >> (8 * (i & 7))) ^ (uint8_t)(i >> 12);
+	}
+}
+
+/* A number from a one-value file (sysfs), -1 when it can't be read. */
+static inline long long mc_read_number(const char *path)
+{
+	char buf[64];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return -1;
+	buf[n] = 0;
+	return strtoll(buf, NULL, 10);
+}
+
+#define MC_SYSFS "/sys/class/misc/mooncake/"
+
+/* Wait up to limit_ms x scale for a sysfs number to become want. */
+static inline int mc_wait_number(const char *path, long long want, int limit_ms)
+{
+	long long left = (long long)limit_ms;
+
+	while (left > 0 && mc_read_number(path) != want) {
+		usleep(10000);
+		left -= 10;
+	}
+	return mc_read_number(path) == want ? 0 : -ETIME;
+}
+
+#endif /* MCDEV_H */
