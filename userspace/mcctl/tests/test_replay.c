@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conductor and replaying nodes, each a process, over real sockets; store and module are a table in shared memory. What is
- * defined here takes the place of libmooncake's and the netlink client's functions of the same name.
+ * Conductor and replaying nodes, each a process, over real sockets; store and module are a table in shared memory. What
+ * is defined here takes the place of libmooncake's and the netlink client's functions of the same name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -357,8 +357,8 @@ static int setup(void **state)
 	snprintf(port, sizeof(port), "127.0.0.1:%d", 20000 + getpid() % 20000);
 	f = fopen(trace, "w");
 	for (int i = 0; i < 60; i++)
-		fprintf(f, "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": [%d, %d, %d, %d, %d]}\n",
-			i % 2, 10 + i % 7, 100 + i % 14, 1000 + i, 2000 + i);
+		fprintf(f, "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
+			"\"hash_ids\": [%d, %d, %d, %d, %d]}\n", i % 2, 10 + i % 7, 100 + i % 14, 1000 + i, 2000 + i);
 	fprintf(f, "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": []}\n");
 	fclose(f);
 	assert_true(tr_load(trace, 0, &t, err, sizeof(err)));
