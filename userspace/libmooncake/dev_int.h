@@ -2,9 +2,10 @@
 /*
  * Inside the device half.
  *
- * Locks: mc_dev.lock protects the ring, the slots, the list of batches that still have something to send, and the results of
- * all batches. Nobody sleeps under it: the one thread that waits in the kernel (the leader) does so without the lock and is
- * the only one that takes completions while it is there; the others wait on @cond until it has looked.
+ * Locks: mc_dev.lock protects the ring, the slots, the list of batches that still have something to send, and the
+ * results of all batches. Nobody sleeps under it: the one thread that waits in the kernel (the leader) does so
+ * without the lock and is the only one that takes completions while it is there; the others wait on @cond until it
+ * has looked.
  */
 #ifndef MC_DEV_INT_H
 #define MC_DEV_INT_H

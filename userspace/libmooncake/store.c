@@ -220,8 +220,8 @@ uint64_t mc_left_ns(uint64_t until)
 	return now < until ? until - now : 0;
 }
 
-void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req, const ProtobufCMessageDescriptor *type,
-	     uint64_t until, struct mc_error *err)
+void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req,
+	     const ProtobufCMessageDescriptor *type, uint64_t until, struct mc_error *err)
 {
 	int timeout_ms = (mc_left_ns(until) + 999999) / 1000000;
 	ProtobufCMessage *reply = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the store half. A call is cut into waves of items; each wave asks the master, moves its bytes in one submission and
- * tells the master the outcome before the next wave begins, so that leases and write attempts are short.
+ * Inside the store half. A call is cut into waves of items; each wave asks the master, moves its bytes in one
+ * submission and tells the master the outcome before the next wave begins, so that leases and write attempts are
+ * short.
  *
  * Locks: mc_store.lock protects the cache of opened segments. Nothing else of a store changes after it was opened.
  */
@@ -142,8 +143,8 @@ uint64_t mc_left_ns(uint64_t until);
  *
  * Return: the reply, to be freed, or NULL.
  */
-void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req, const ProtobufCMessageDescriptor *type,
-	     uint64_t until, struct mc_error *err);
+void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req,
+	     const ProtobufCMessageDescriptor *type, uint64_t until, struct mc_error *err);
 
 /**
  * mc_drop_reply() - free what mc_ask() returned

@@ -105,7 +105,7 @@ static int timed_out(struct mc_rpc_client *c, const char *method, int timeout_ms
 			    c->addr.text, timeout_ms);
 }
 
-/* Waits for the end of a call, but not longer than its deadline. Gives up the caller's interest in it only on time-out. */
+/* Waits for the end of a call, but not longer than its deadline: then the caller has no more interest in it. */
 static int call_wait(struct mc_rpc_client *c, struct mc_call *call, const char *method, int timeout_ms,
 		     struct mc_error *err)
 {
@@ -223,8 +223,8 @@ static void fail_queue(struct mc_rpc_client *c, const struct mc_error *err)
 }
 
 /*
- * Streams whose callers are gone are reset. When that leaves nobody, and the server has said nothing since the first of them
- * was sent, the connection is as good as dead: the next call gets a new one.
+ * Streams whose callers are gone are reset. When that leaves nobody, and the server has said nothing since the first
+ * of them was sent, the connection is as good as dead: the next call gets a new one.
  */
 static void drop_cancelled(struct mc_rpc_client *c)
 {
@@ -370,7 +370,8 @@ int mc_rpc_client_new(const char *address, const char *service, uint16_t default
 			close(c->wake);
 		pthread_mutex_destroy(&c->lock);
 		free(c);
-		return mc_error_set(err, MC_EINTERNAL, rc, "can't start the client of %.100s: %s", address, strerror(rc));
+		return mc_error_set(err, MC_EINTERNAL, rc, "can't start the client of %.100s: %s", address,
+				    strerror(rc));
 	}
 	*out = c;
 	return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The gRPC client's way to a connected socket: resolve, connect to one address after the other, pause after a failure. */
+/* The gRPC client's way to a connected socket: resolve, try one address after the other, pause after a failure. */
 #include "client_int.h"
 
 #include <errno.h>

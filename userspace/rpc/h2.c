@@ -24,7 +24,8 @@ static void wrong_protocol(struct mc_rpc_client *c, const char *how)
 {
 	struct mc_error err;
 
-	mc_error_set(&err, MC_ERPC_FAIL, EPROTO, "%s does not speak HTTP/2 (%s): is this the right port?", c->addr.text, how);
+	mc_error_set(&err, MC_ERPC_FAIL, EPROTO, "%s does not speak HTTP/2 (%s): is this the right port?",
+		     c->addr.text, how);
 	mc_conn_fail(c, &err);
 }
 
@@ -98,7 +99,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data, size_t len, void *arg)
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data, size_t len,
+		   void *arg)
 {
 	struct mc_call *call = nghttp2_session_get_stream_user_data(session, stream_id);
 
@@ -116,26 +118,27 @@ static void judge(const struct mc_rpc_client *c, const struct mc_call *call, uin
 
 	memset(err, 0, sizeof(*err));
 	if (!call->http_status)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without an answer (HTTP/2 error %s)", what,
-			     who, nghttp2_http2_strerror(h2_error));
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without an answer (HTTP/2 error %s)",
+			     what, who, nghttp2_http2_strerror(h2_error));
 	else if (call->http_status != 200)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s is no gRPC server: it answered HTTP status %d", what, who,
-			     call->http_status);
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s is no gRPC server: it answered HTTP status %d", what,
+			     who, call->http_status);
 	else if (!call->is_grpc)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s is no gRPC server: the answer's type is not application/grpc",
-			     what, who);
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO,
+			     "%s: %s is no gRPC server: the answer's type is not application/grpc", what, who);
 	else if (call->read_err)
-		mc_error_set(err, MC_ERPC_FAIL, -call->read_err, "%s: malformed answer of %s (%u bytes announced): %s", what,
-			     who, call->reader.len, strerror(-call->read_err));
+		mc_error_set(err, MC_ERPC_FAIL, -call->read_err,
+			     "%s: malformed answer of %s (%u bytes announced): %s", what, who, call->reader.len,
+			     strerror(-call->read_err));
 	else if (call->grpc_status < 0)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without grpc-status (HTTP/2 error %s)", what,
-			     who, nghttp2_http2_strerror(h2_error));
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without grpc-status (HTTP/2 error %s)",
+			     what, who, nghttp2_http2_strerror(h2_error));
 	else if (call->grpc_status == MC_GRPC_DEADLINE_EXCEEDED)
 		mc_error_set(err, MC_ERPC_TIMEOUT, ETIMEDOUT, "%s: %s gave up at the deadline: %s", what, who,
 			     call->grpc_message);
 	else if (call->grpc_status != MC_GRPC_OK)
-		mc_error_set(err, MC_ERPC_FAIL, 0, "%s: %s answered gRPC status %d %s: %s", what, who, call->grpc_status,
-			     mc_grpc_status_name(call->grpc_status), call->grpc_message);
+		mc_error_set(err, MC_ERPC_FAIL, 0, "%s: %s answered gRPC status %d %s: %s", what, who,
+			     call->grpc_status, mc_grpc_status_name(call->grpc_status), call->grpc_message);
 	else if (!mc_frame_complete(&call->reader))
 		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: the answer of %s ended after %u of %u bytes", what, who,
 			     call->reader.have, call->reader.len);

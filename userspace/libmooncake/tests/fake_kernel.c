@@ -8,7 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-#define RULE(cond)	do { if (!(cond)) { fprintf(stderr, "ABI rule broken: %s (line %d)\n", #cond, __LINE__); abort(); } } while (0)
+#define RULE(cond)                                                                                                   \
+	do {                                                                                                         \
+		if (!(cond)) {                                                                                       \
+			fprintf(stderr, "ABI rule broken: %s (line %d)\n", #cond, __LINE__);                         \
+			abort();                                                                                     \
+		}                                                                                                    \
+	} while (0)
 #define HEAD_BYTES	64
 
 static struct mc_sqe *sqes(struct fake_kernel *fk)
@@ -260,7 +266,8 @@ static int seg_open(struct fake_kernel *fk, struct mc_seg_open *o)
 	RULE(o->size == sizeof(*o) && !o->flags && o->timeout_ns);
 	fk->opens++;
 	for (i = 0; i < fk->n_segs; i++)
-		if (!memcmp(fk->segs[i].node_uuid, o->node_uuid, MC_UUID_LEN) && !memcmp(fk->segs[i].uuid, o->seg_uuid, MC_UUID_LEN))
+		if (!memcmp(fk->segs[i].node_uuid, o->node_uuid, MC_UUID_LEN) &&
+		    !memcmp(fk->segs[i].uuid, o->seg_uuid, MC_UUID_LEN))
 			break;
 	if (i == fk->n_segs)
 		return -EHOSTUNREACH;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mooncake.ko made of memcpy, behind struct mc_dev_ops: rings as the manual describes them, segments that are arrays, and
- * knobs for what can go wrong. It checks the rules of the ABI itself and aborts when the library breaks one.
+ * A mooncake.ko made of memcpy, behind struct mc_dev_ops: rings as the manual describes them, segments that are
+ * arrays, and knobs for what can go wrong. It checks the rules of the ABI itself and aborts when the library breaks
+ * one.
  */
 #ifndef FAKE_KERNEL_H
 #define FAKE_KERNEL_H

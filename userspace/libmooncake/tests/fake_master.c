@@ -22,7 +22,8 @@ struct fm_object *fm_find(struct fake_master *fm, const void *key, size_t len)
 	return NULL;
 }
 
-static struct fm_object *create(struct fake_master *fm, const void *key, size_t len, uint64_t size, unsigned int replicas)
+static struct fm_object *create(struct fake_master *fm, const void *key, size_t len, uint64_t size,
+				unsigned int replicas)
 {
 	struct fm_object *o;
 	unsigned int i, seg;
@@ -139,8 +140,8 @@ static Mooncake__V1__GetReplicaListReply *where(struct fake_master *fm, const Pr
 	return r;
 }
 
-static Mooncake__V1__Status *put_finish(struct fake_master *fm, const ProtobufCBinaryData *key, uint64_t token, bool end,
-					bool quiesced)
+static Mooncake__V1__Status *put_finish(struct fake_master *fm, const ProtobufCBinaryData *key, uint64_t token,
+					bool end, bool quiesced)
 {
 	struct fm_object *o = fm_find(fm, key->data, key->len);
 
@@ -371,7 +372,8 @@ static int fm_call(void *ctx, const char *method, const ProtobufCMessage *req, c
 		return mc_error_set(err, MC_ERPC_TIMEOUT, ETIMEDOUT, "%s: no time left", method);
 	if (fm->hang && !strcmp(fm->hang, method)) {
 		nanosleep(&t, NULL);
-		return mc_error_set(err, MC_ERPC_TIMEOUT, ETIMEDOUT, "%s: no answer from fake:1 within %d ms", method, timeout_ms);
+		return mc_error_set(err, MC_ERPC_TIMEOUT, ETIMEDOUT, "%s: no answer from fake:1 within %d ms", method,
+				    timeout_ms);
 	}
 	if (fm->refuse && !strcmp(fm->refuse, method))
 		return mc_error_set(err, MC_ERPC_FAIL, ECONNREFUSED, "connection refused by fake:1");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A master for tests, behind struct mc_master_ops: a table of objects placed in the fake kernel's segments, a record of what
- * was asked, and knobs. Requests and replies are packed and unpacked as on the wire.
+ * A master for tests, behind struct mc_master_ops: a table of objects placed in the fake kernel's segments, a record
+ * of what was asked, and knobs. Requests and replies are packed and unpacked as on the wire.
  */
 #ifndef FAKE_MASTER_H
 #define FAKE_MASTER_H
@@ -60,7 +60,8 @@ struct fake_master *fm_new(struct fake_kernel *fk);
 void fm_free(struct fake_master *fm);
 struct fm_object *fm_find(struct fake_master *fm, const void *key, size_t len);
 
-/* Puts an object of @size bytes into segments @first_seg.. of the fake kernel: byte i is fm_byte(key's first byte, i). */
+/* Puts an object of @size bytes into segments @first_seg.. of the fake kernel: byte i is fm_byte(key's first byte,
+ * i). */
 struct fm_object *fm_add(struct fake_master *fm, const char *key, uint64_t size, unsigned int replicas);
 uint8_t fm_byte(uint8_t salt, uint64_t i);
 

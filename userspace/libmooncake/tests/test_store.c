@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Put and get against a kernel made of memcpy and a master made of a table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,114 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fake_master.h"
+#include "store_env.h"
 
 #define MS	1000000ull
-#define SEG	(16u << 20)
-#define MEM	(4u << 20)
-
-struct env {
-	struct fake_kernel *fk;
-	struct fake_master *fm;
-	struct mc_dev *dev;
-	struct mc_store *s;
-	struct mc_buf *buf;
-	uint8_t *mem;
-	struct mc_error err;
-	struct mc_result res;
-};
-
-static struct env *setup_ring(uint32_t ring, unsigned int segs)
-{
-	struct env *e = calloc(1, sizeof(*e));
-	struct mc_store_config cfg;
-	const char *preferred[] = { "near" };
-
-	e->fk = fk_new(segs, SEG);
-	e->fm = fm_new(e->fk);
-	e->dev = fk_open(e->fk, ring);
-	mc_store_config_init(&cfg);
-	cfg.tenant = "t1";
-	cfg.timeout_ms = 5000;
-	cfg.preferred_segments = preferred;
-	cfg.preferred_count = 1;
-	assert_int_equal(mc_store_open_with(&cfg, e->dev, &fm_ops, e->fm, &e->s, &e->err), 0);
-	e->mem = malloc(MEM);
-	memset(e->mem, 0x77, MEM);
-	assert_int_equal(mc_store_register(e->s, e->mem, MEM, &e->buf, &e->err), 0);
-	return e;
-}
-
-static struct env *setup(void)
-{
-	return setup_ring(64, 3);
-}
-
-static void teardown(struct env *e)
-{
-	unsigned int i;
-
-	mc_store_close(e->s);
-	/* Whatever was opened is closed again. */
-	for (i = 0; i < 256; i++)
-		assert_int_equal(e->fk->handles[i], 0);
-	mc_dev_close(e->dev);
-	fm_free(e->fm);
-	fk_free(e->fk);
-	free(e->mem);
-	free(e);
-}
-
-static void fill(struct env *e, uint8_t salt, uint64_t off, uint64_t len)
-{
-	uint64_t i;
-
-	for (i = 0; i < len; i++)
-		e->mem[off + i] = fm_byte(salt, i);
-}
-
-static void check(const struct env *e, uint8_t salt, uint64_t off, uint64_t len)
-{
-	uint64_t i;
-
-	for (i = 0; i < len; i++)
-		if (e->mem[off + i] != fm_byte(salt, i))
-			fail_msg("byte %llu of '%c' is wrong", (unsigned long long)i, salt);
-}
-
-static void check_is(const struct env *e, uint8_t value, uint64_t off, uint64_t len)
-{
-	uint64_t i;
-
-	for (i = 0; i < len; i++)
-		if (e->mem[off + i] != value)
-			fail_msg("byte %llu was touched", (unsigned long long)(off + i));
-}
-
-static int put(struct env *e, const char *key, uint64_t off, uint64_t len, const struct mc_opts *o)
-{
-	return mc_store_put(e->s, key, strlen(key), e->buf, off, len, o, &e->res, &e->err);
-}
-
-static int get(struct env *e, const char *key, uint64_t off, uint64_t len, const struct mc_opts *o)
-{
-	return mc_store_get(e->s, key, strlen(key), e->buf, off, len, o, &e->res, &e->err);
-}
-
-static void items_init(struct mc_item *items, struct mc_piece *pieces, struct env *e, const char *const *keys, size_t n,
-		       uint64_t each)
-{
-	size_t i;
-
-	memset(items, 0xee, n * sizeof(*items));
-	for (i = 0; i < n; i++) {
-		pieces[i] = (struct mc_piece){ .buf = e->buf, .off = i * each, .len = each };
-		items[i].key = keys[i];
-		items[i].key_len = strlen(keys[i]);
-		items[i].pieces = &pieces[i];
-		items[i].n_pieces = 1;
-	}
-}
 
 static void round_trip(void **state)
 {
@@ -158,7 +47,8 @@ static void pieces(void **state)
 {
 	struct env *e = setup();
 	struct mc_piece p[] = {
-		{ e->buf, 100, 7 }, { e->buf, 5000, 0 }, { e->buf, 50, 1 }, { e->buf, 9000, 4097 }, { e->buf, 40000, 100 },
+		{ e->buf, 100, 7 },	{ e->buf, 5000, 0 },	{ e->buf, 50, 1 },
+		{ e->buf, 9000, 4097 }, { e->buf, 40000, 100 },
 	};
 	struct mc_item item = { .key = "p", .key_len = 1, .pieces = p, .n_pieces = 5 };
 	uint64_t k = 0, i, j;
@@ -286,7 +176,8 @@ static void c7_quiesced_needs_all(void **state)
 
 static void one_failing_item_leaves_the_others(void **state)
 {
-	static const char *const keys[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p" };
+	static const char *const keys[] = { "a", "b", "c", "d", "e", "f", "g", "h",
+					    "i", "j", "k", "l", "m", "n", "o", "p" };
 	struct mc_item items[16];
 	struct mc_piece p[16];
 	unsigned int n, i;
@@ -464,7 +355,8 @@ static void move_to_seg_2(struct fake_master *fm)
 
 	if (fm->queries == 2) {
 		o->replicas[0].seg = 2;
-		memcpy(fm->fk->segs[2].data + o->replicas[0].offset, fm->fk->segs[1].data + o->replicas[0].offset, o->size);
+		memcpy(fm->fk->segs[2].data + o->replicas[0].offset, fm->fk->segs[1].data + o->replicas[0].offset,
+		       o->size);
 	}
 }
 
@@ -721,36 +613,6 @@ static void put_end_fails(void **state)
 	teardown(e);
 }
 
-static void bad_items(void **state)
-{
-	struct env *e = setup(), *other = setup();
-	char longkey[4098];
-	struct mc_piece p[] = { { e->buf, 0, 10 }, { other->buf, 0, 10 } };
-	struct mc_item item = { .key = "k", .key_len = 1, .pieces = p, .n_pieces = 2 };
-
-	(void)state;
-	memset(longkey, 'x', sizeof(longkey));
-	longkey[4097] = 0;
-	assert_int_equal(put(e, "", 0, 10, NULL), -400);
-	assert_int_equal(put(e, longkey, 0, 10, NULL), -400);
-	assert_non_null(strstr(e->err.text, "4097"));
-	assert_int_equal(put(e, "k", 0, 0, NULL), -600);
-	assert_int_equal(put(e, "k", 0, MEM + 1, NULL), -600);
-	assert_int_equal(put(e, "k", 1, MEM, NULL), -600);
-	assert_int_equal(put(e, "k", UINT64_MAX, 2, NULL), -600);
-	assert_int_equal(put(e, "k", 5, UINT64_MAX - 2, NULL), -600);
-	assert_int_equal(get(e, "k", MEM, 1, NULL), -600);
-	assert_int_equal(mc_store_put(e->s, "k", 1, NULL, 0, 1, NULL, NULL, &e->err), -600);
-	assert_int_equal(mc_store_put_batch(e->s, &item, 1, NULL, &e->err), -600);
-	assert_non_null(strstr(e->err.text, "piece 1"));
-	item.n_pieces = 0;
-	assert_int_equal(mc_store_put_batch(e->s, &item, 1, NULL, &e->err), -600);
-	assert_int_equal(mc_store_put_batch(e->s, NULL, 0, NULL, &e->err), 0);
-	assert_int_equal(e->fm->calls, 0);
-	teardown(e);
-	teardown(other);
-}
-
 static void large_batch(void **state)
 {
 	struct env *e = setup_ring(8, 3);
@@ -763,7 +625,9 @@ static void large_batch(void **state)
 	for (i = 0; i < 2500; i++) {
 		snprintf(keys[i], 8, "k%u", i);
 		p[i] = (struct mc_piece){ e->buf, i * 64, 64 };
-		items[i] = (struct mc_item){ .key = keys[i], .key_len = strlen(keys[i]), .pieces = &p[i], .n_pieces = 1 };
+		items[i] = (struct mc_item){
+			.key = keys[i], .key_len = strlen(keys[i]), .pieces = &p[i], .n_pieces = 1
+		};
 		for (k = 0; k < 64; k++)
 			e->mem[i * 64 + k] = fm_byte(i, k);
 	}
@@ -780,137 +644,6 @@ static void large_batch(void **state)
 	free(p);
 	free(keys);
 	teardown(e);
-}
-
-static int collect(void *arg, const struct mc_object_info *o)
-{
-	char *out = arg;
-
-	if (o->key_len == 1 && *(const char *)o->key == '!')
-		return 42;
-	snprintf(out + strlen(out), 64, "%.*s:%llu ", (int)o->key_len, (const char *)o->key, (unsigned long long)o->size);
-	return 0;
-}
-
-static int count(void *arg, const struct mc_object_info *o)
-{
-	(void)o;
-	++*(unsigned int *)arg;
-	return 0;
-}
-
-static void listing(void **state)
-{
-	struct env *e = setup();
-	char out[256] = "", key[16];
-	unsigned int i, n = 0;
-
-	(void)state;
-	fm_add(e->fm, "b1", 10, 1);
-	fm_add(e->fm, "a", 20, 1);
-	fm_add(e->fm, "b", 30, 1);
-	assert_int_equal(mc_store_list(e->s, NULL, 0, 0, collect, out, NULL, &e->err), 0);
-	assert_string_equal(out, "a:20 b:30 b1:10 ");
-	out[0] = 0;
-	assert_int_equal(mc_store_list(e->s, "b", 1, 0, collect, out, NULL, &e->err), 0);
-	assert_string_equal(out, "b:30 b1:10 ");
-	out[0] = 0;
-	assert_int_equal(mc_store_list(e->s, NULL, 0, 2, collect, out, NULL, &e->err), 0);
-	assert_string_equal(out, "a:20 b:30 ");
-	fm_add(e->fm, "!", 1, 1);
-	assert_int_equal(mc_store_list(e->s, NULL, 0, 0, collect, out, NULL, &e->err), 42);
-	for (i = 0; i < 2100; i++) {
-		snprintf(key, sizeof(key), "n%05u", i);
-		fm_add(e->fm, key, 1, 1);
-	}
-	assert_int_equal(mc_store_list(e->s, "n", 1, 0, count, &n, NULL, &e->err), 0);
-	assert_int_equal(n, 2100);
-	e->fm->stuck_list = true;
-	assert_int_equal(mc_store_list(e->s, "n", 1, 0, count, &n, NULL, &e->err), -900);
-	teardown(e);
-}
-
-static void exist_remove_stat(void **state)
-{
-	struct env *e = setup();
-	struct mc_key_item items[] = {
-		{ .key = "a", .key_len = 1 }, { .key = "", .key_len = 0 }, { .key = "zz", .key_len = 2 }, { .key = "b", .key_len = 1 },
-	};
-	struct mc_object_stat st;
-	char version[16];
-	bool exists;
-
-	(void)state;
-	fm_add(e->fm, "a", 5000, 2);
-	fm_add(e->fm, "b", 1, 1);
-	assert_int_equal(mc_store_exist_batch(e->s, items, 4, NULL, &e->err), -400);
-	assert_true(items[0].exists && !items[2].exists && items[3].exists);
-	assert_int_equal(items[1].code, -400);
-	assert_int_equal(items[2].code, 0);
-	assert_int_equal(mc_store_exist(e->s, "a", 1, &exists, NULL, NULL), 0);
-	assert_true(exists);
-	assert_int_equal(mc_store_stat(e->s, "a", 1, &st, NULL, &e->err), 0);
-	assert_int_equal(st.size, 5000);
-	assert_int_equal(st.n_replicas, 2);
-	assert_int_equal(st.lease_ttl_ms, 10000);
-	assert_int_equal(st.replicas[1].state, MC_REPLICA_COMPLETE);
-	assert_memory_equal(st.replicas[1].seg_uuid, e->fk->segs[1].uuid, 16);
-	assert_int_equal(mc_store_stat(e->s, "zz", 2, &st, NULL, &e->err), -704);
-	assert_int_equal(get(e, "zz", 0, 10, NULL), -704);
-	assert_int_equal(mc_store_remove_batch(e->s, items, 4, false, NULL, &e->err), -400);
-	assert_int_equal(items[0].code, 0);
-	assert_int_equal(items[2].code, -704);
-	assert_int_equal(items[3].code, 0);
-	fm_add(e->fm, "a", 1, 1);
-	e->fm->lease_ms = 777;
-	assert_int_equal(mc_store_remove(e->s, "a", 1, false, NULL, &e->err), -706);
-	assert_int_equal(mc_store_remove(e->s, "a", 1, true, NULL, &e->err), 0);
-	assert_int_equal(mc_store_ready(e->s, version, sizeof(version), NULL, &e->err), 0);
-	assert_string_equal(version, "1.2.3");
-	e->fm->refuse = "BatchRemove";
-	items[1].key_len = 1;
-	assert_int_equal(mc_store_remove_batch(e->s, items, 4, false, NULL, &e->err), -900);
-	assert_int_equal(items[3].code, -900);
-	teardown(e);
-}
-
-static void opening(void **state)
-{
-	struct mc_store_config cfg;
-	struct mc_store *s;
-	struct mc_error err;
-	struct mc_buf *buf;
-	uint8_t mem[16];
-	struct mc_item item = { .key = "k", .key_len = 1 };
-
-	(void)state;
-	mc_store_config_init(&cfg);
-	cfg.device = "/dev/no-such-node";
-	assert_int_equal(mc_store_open(&cfg, &s, &err), -1011);
-	assert_int_equal(err.code, -1011);
-	assert_int_equal(err.sys_errno, ENOENT);
-	cfg.device = "";
-	cfg.master = "h:65536";
-	assert_int_equal(mc_store_open(&cfg, &s, &err), -600);
-	assert_non_null(strstr(err.text, "65536"));
-	cfg.master = NULL;
-	cfg.replica_num = 17;
-	assert_int_equal(mc_store_open(&cfg, &s, &err), -600);
-	cfg.replica_num = 0;
-	cfg.size = 4;
-	assert_int_equal(mc_store_open(&cfg, &s, &err), -600);
-	cfg.size = sizeof(cfg);
-	cfg.master = "127.0.0.1:1";
-	assert_int_equal(mc_store_open(&cfg, &s, &err), 0);
-	assert_null(mc_store_device(s));
-	assert_int_equal(mc_store_register(s, mem, 16, &buf, &err), -1011);
-	assert_int_equal(mc_store_get_batch(s, &item, 1, NULL, &err), -1011);
-	assert_int_equal(item.res.code, -1011);
-	assert_int_equal(mc_store_ready(s, NULL, 0, NULL, &err), -900);
-	assert_int_equal(err.sys_errno, ECONNREFUSED);
-	assert_non_null(strstr(err.text, "127.0.0.1:1"));
-	mc_store_close(s);
-	mc_store_close(NULL);
 }
 
 int main(void)
@@ -938,11 +671,7 @@ int main(void)
 		{ "C-59 deadline: the kernel is late", c59_deadline_kernel_late, NULL, NULL, NULL },
 		cmocka_unit_test(master_talks_nonsense),
 		cmocka_unit_test(put_end_fails),
-		cmocka_unit_test(bad_items),
 		cmocka_unit_test(large_batch),
-		cmocka_unit_test(listing),
-		cmocka_unit_test(exist_remove_stat),
-		cmocka_unit_test(opening),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

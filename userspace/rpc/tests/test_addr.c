@@ -62,7 +62,8 @@ static void c90_valid(void **state)
 		assert_int_equal(a.port, good[i].port);
 		assert_int_equal(a.numeric, good[i].numeric != NULL);
 		if (good[i].numeric)
-			assert_string_equal(mc_addr_format((struct sockaddr *)&a.sa, text, sizeof(text)), good[i].numeric);
+			assert_string_equal(mc_addr_format((struct sockaddr *)&a.sa, text, sizeof(text)),
+					    good[i].numeric);
 	}
 }
 

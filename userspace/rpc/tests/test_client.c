@@ -220,7 +220,8 @@ static void large_messages(void **state)
 	(void)state;
 	q.prefix.data = prefix;
 	q.prefix.len = 20 << 20;
-	if (mc_rpc_call(c, "List", &q.base, &mooncake__v1__list_reply__descriptor, (ProtobufCMessage **)&r, 20000, &err))
+	if (mc_rpc_call(c, "List", &q.base, &mooncake__v1__list_reply__descriptor, (ProtobufCMessage **)&r, 20000,
+			&err))
 		fail_msg("%s", err.text);
 	assert_int_equal(r->n_objects, 2000);
 	assert_int_equal(r->objects[1999]->key.len, 4000);
@@ -228,8 +229,9 @@ static void large_messages(void **state)
 	protobuf_c_message_free_unpacked(&r->base, NULL);
 	c = client_of(s->port);
 	q.prefix.len = 70 << 20;
-	assert_int_equal(mc_rpc_call(c, "List", &q.base, &mooncake__v1__list_reply__descriptor, (ProtobufCMessage **)&r, 20000,
-				     &err), -900);
+	assert_int_equal(mc_rpc_call(c, "List", &q.base, &mooncake__v1__list_reply__descriptor,
+				     (ProtobufCMessage **)&r, 20000, &err),
+			 -900);
 	assert_int_equal(err.sys_errno, EMSGSIZE);
 	free(prefix);
 	mc_rpc_client_free(c);
@@ -247,7 +249,9 @@ static void wrong_reply_type(void **state)
 	(void)state;
 	assert_int_equal(mc_rpc_call(c, "List", &q.base, &mooncake__v1__ping_reply__descriptor, &r, 10000, &err), -900);
 	assert_non_null(strstr(err.text, "PingReply"));
-	assert_int_equal(mc_rpc_call(c, "NoSuchMethod", &q.base, &mooncake__v1__status_reply__descriptor, &r, 10000, &err), -900);
+	assert_int_equal(mc_rpc_call(c, "NoSuchMethod", &q.base, &mooncake__v1__status_reply__descriptor, &r, 10000,
+				     &err),
+			 -900);
 	assert_non_null(strstr(err.text, "UNIMPLEMENTED"));
 	mc_rpc_client_free(c);
 	stop_server(s);
@@ -392,7 +396,8 @@ static void c93_grpc_status(void **state)
 	struct mc_error err;
 
 	(void)state;
-	assert_int_equal(mc_rpc_call(c, "ListNodes", &q.base, &mooncake__v1__list_nodes_reply__descriptor, &r, 10000, &err),
+	assert_int_equal(mc_rpc_call(c, "ListNodes", &q.base, &mooncake__v1__list_nodes_reply__descriptor, &r, 10000,
+				     &err),
 			 -900);
 	assert_non_null(strstr(err.text, "PERMISSION_DENIED"));
 	assert_non_null(strstr(err.text, "not for you, 100%"));
