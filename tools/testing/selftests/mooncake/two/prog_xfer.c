@@ -26,6 +26,7 @@ static int usage(void)
 		"prog_xfer peers | rails | pools            one line each, name=value\n"
 		"prog_xfer open NODE SEG [MS]               prints result and length\n"
 		"prog_xfer put|get NODE SEG OFF LEN SEED [MS [MISALIGN]]   one request; get verifies every byte\n"
+		"prog_xfer now put|get NODE SEG LEN SEED MS COMMAND   open, run the command, then one request\n"
 		"prog_xfer zero NODE SEG OFF LEN            reads and verifies that all bytes are 0\n"
 		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back in a loop until an error or the time is over\n"
 		"prog_xfer hold NODE SEG LEN                keeps a large READ in flight until it is killed\n");
@@ -410,6 +411,24 @@ static int do_open(char **v)
 	return ret ? 1 : 0;
 }
 
+/* The command runs between opening and the request: it breaks the network, and what is tested is the request alone. */
+static int do_now(char **v)
+{
+	bool put = !strcmp(v[0], "put");
+	uint64_t len = strtoull(v[3], NULL, 0), ms = strtoull(v[5], NULL, 0);
+	struct job j;
+	int ret = job_start(&j, v + 1, len, 30000, 0);
+
+	if (ret)
+		return ret;
+	if (put)
+		mc_fill(j.p, len, strtoull(v[4], NULL, 0));
+	if (system(v[6]))
+		return fail(v[6], -EIO);
+	ret = request(&j, put ? MC_OP_WRITE : MC_OP_READ, 0, len, ms, v[0]);
+	return ret ? fail(v[0], ret) : 0;
+}
+
 static int do_zero(char **v)
 {
 	uint64_t off = strtoull(v[2], NULL, 0), len = strtoull(v[3], NULL, 0), i;
@@ -487,6 +506,7 @@ int main(int argc, char **argv)
 		{ "pool", 2, do_pool, false }, { "pool-destroy", 1, do_pool_destroy, false }, { "fault", 2, do_fault, false },
 		{ "peers", 0, do_peers, false }, { "rails", 0, do_rails, false }, { "pools", 0, do_pools, false },
 		{ "open", 2, do_open, true }, { "put", 5, do_put, true }, { "get", 5, do_get, true },
+		{ "now", 7, do_now, true },
 		{ "zero", 4, do_zero, true }, { "load", 5, do_load, true }, { "hold", 3, do_hold, true },
 	};
 	unsigned int i;
