@@ -51,9 +51,13 @@ static void path_message(struct mc_cset *set, struct mc_wire_msg *msg)
 		mc_cset_break(set, -EPROTO, "unexpected control message of type %u", msg->type);
 }
 
+/* While the set is being connected, the work item is at it anyway and will pause before it tries again. */
 static void path_broken(struct mc_cset *set)
 {
-	mod_delayed_work(mc_net_wq, &mc_to_path(set)->peer->conn_work, 0);
+	struct mc_path *path = mc_to_path(set);
+
+	if (READ_ONCE(path->live))
+		mod_delayed_work(mc_net_wq, &path->peer->conn_work, 0);
 }
 
 static void path_free(struct mc_cset *set)
@@ -177,7 +181,8 @@ static int path_up(struct mc_peer *peer, struct mc_path *path, struct mc_peer_ad
 	return mc_rseg_reopen(path, same);
 }
 
-static void path_live(struct mc_peer *peer, struct mc_path *path)
+/* Returns true when the path broke before it was live: nobody was told. */
+static bool path_live(struct mc_peer *peer, struct mc_path *path)
 {
 	mutex_lock(&peer->lock);
 	peer->trying = NULL;
@@ -193,6 +198,8 @@ static void path_live(struct mc_peer *peer, struct mc_path *path)
 	mc_rdma_fenced(peer);
 	queue_work(mc_net_wq, &peer->pump_work);
 	mc_event_peer(true, peer->node);
+	smp_store_mb(path->live, true);
+	return mc_cset_broken(&path->set);
 }
 
 static void attempt_over(struct mc_peer *peer)
@@ -224,10 +231,8 @@ static int try_connect(struct mc_peer *peer)
 	if (list_empty_careful(&rail->link))
 		mc_cset_break(&path->set, -ENODEV, "rail %u was removed", rail->id);
 	ret = mc_cset_broken(&path->set) ? -ENODEV : path_up(peer, path, &addr);
-	if (ret)
+	if (ret || path_live(peer, path))
 		path_down(peer, path);
-	else
-		path_live(peer, path);
 	return ret;
 }
 

@@ -51,12 +51,14 @@ struct mc_peer_addr {
  * @set: the set
  * @peer: the peer, with a reference
  * @rail: local rail, with a reference
+ * @live: the peer's work item is to be woken when it breaks
  * @revokes: revocations of leases that no segment had yet (L)
  */
 struct mc_path {
 	struct mc_cset set;
 	struct mc_peer *peer;
 	struct mc_rail *rail;
+	bool live;
 	u32 revokes;
 };
 

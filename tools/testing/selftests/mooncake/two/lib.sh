@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# For the two-node tests: TAP, the nodes, and a clean module on both. Run on the host by tools/testing/run, or alone with
+# MCVM_SET and MC_B set.
+: "${MCVM:=$(dirname "${BASH_SOURCE[0]}")/../../../vm/mcvm}" "${MCVM_SET:?}" "${MC_B:?}" "${MC_TIME_SCALE:=1}"
+X=$MC_B/selftests/two/prog_xfer
+N1=11111111-0000-4000-8000-000000000001
+N2=22222222-0000-4000-8000-000000000002
+CLUSTER=cccccccc-0000-4000-8000-000000000000
+KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
+count=0 failed=0
+trap 'jobs -p | xargs -r kill 2> /dev/null; echo "1..$count"; [ "$failed" = 0 ]' EXIT
+
+on() { local n=$1; shift; "$MCVM" run --set "$MCVM_SET" --build "$MC_B" --timeout "${LIMIT:-120}" "$n" -- "$@"; }
+vm() { local verb=$1; shift; "$MCVM" "$verb" --set "$MCVM_SET" --build "$MC_B" "$@"; }
+x() { local n=$1; shift; on "$n" "$X" "$@"; }
+uuid() { local v=N$1; echo "${!v}"; }
+
+# ok NAME COMMAND...: one test; what the command printed is shown when it fails
+ok()
+{
+	local name=$1 out
+	shift
+	count=$((count + 1))
+	if out=$("$@" 2>&1); then
+		echo "ok $count - $name"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $name"
+		echo "# $*"
+		while IFS= read -r line; do echo "# $line"; done <<< "$out"
+	fi
+}
+
+# says TEXT COMMAND...: the command's output contains TEXT, whatever its status
+says()
+{
+	local want=$1 out
+	shift
+	out=$("$@" 2>&1)
+	echo "$out"
+	[[ $out == *"$want"* ]]
+}
+
+refuses() { ! "$@"; }
+equal() { echo "'$1' is '$2'"; [ "$1" = "$2" ]; }
+
+# until_true SECONDS COMMAND...
+until_true()
+{
+	local end=$((SECONDS + $1 * MC_TIME_SCALE))
+	shift
+	until "$@" > /dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || { "$@"; return; }
+		sleep 0.3
+	done
+}
+
+# field NODE KIND NAME: a number of `prog_xfer KIND`, of the only line
+field() { x "$1" "$2" | tr ' ' '\n' | sed -n "s/^$3=//p"; }
+
+# The module anew on a node: no rails, no peers, no pools. Parameters follow.
+reload()
+{
+	local n=$1
+	shift
+	on "$n" sh -c '
+		for id in $('"$X"' rails 2>/dev/null | sed -n "s/.*rail=\([0-9]*\).*/\1/p"); do '"$X"' rail-del $id; done
+		for d in /sys/class/misc/mooncake/pools/*; do [ -d "$d" ] && '"$X"' pool-destroy ${d##*/}; done
+		tc qdisc del dev eth0 root 2>/dev/null
+		rdma link show rxe0/1 > /dev/null 2>&1 || rdma link add rxe0 type rxe netdev eth0
+		if grep -q "^mooncake " /proc/modules; then
+			for i in $(seq 100); do rmmod mooncake 2>/dev/null && break; sleep 0.1; done
+		fi
+		insmod "$MC_KO" '"$*"' && for i in $(seq 100); do [ -e /dev/mooncake ] && exit 0; sleep 0.1; done; exit 1'
+}
+
+# join NODE [none|key [KEY]]: identity and rail
+join()
+{
+	local n=$1 auth=${2:-none}
+	x "$n" node "$(uuid "$n")" "$CLUSTER" "$auth"
+	[ "$auth" = none ] || x "$n" key 1 "${3:-$KEY}"
+	x "$n" rail rxe0 "10.77.0.$n" > /dev/null
+}
+
+introduce() { x 1 peer "$N2" 10.77.0.2 && x 2 peer "$N1" 10.77.0.1; }
+
+# Both nodes with a clean module that know each other. Parameters of the module follow.
+fresh()
+{
+	reload 1 "$@" && reload 2 "$@" && join 1 && join 2 && introduce
+}
+
+objects() { on "$1" sh -c 'rdma -j resource show | python3 -c "
+import json, sys
+print(\" \".join(\"%s=%d\" % (k, d[k]) for d in json.load(sys.stdin) for k in (\"mr\", \"qp\", \"cq\", \"pd\", \"cm_id\") if k in d))"'; }
