@@ -127,6 +127,7 @@ endef
 HAVE := $(foreach p,$(PROGRAMS),$(if $(filter main.c,$($(p)-srcs)),$(p)))
 $(foreach p,$(HAVE),$(eval $(call prog-rules,$(p))))
 programs: $(LIBMC) $(addprefix $(U)/bin/,$(HAVE))
+	@:
 
 # ---- unit tests ----
 
@@ -144,6 +145,7 @@ TESTS += $(patsubst $(1)/tests/test_%.c,$(U)/test/$(notdir $(1))-%,$(wildcard $(
 endef
 $(foreach d,$(DIRS),$(eval $(call test-rules,$(d))))
 tests: $(TESTS)
+	@:
 
 # ---- kernel selftests: each C file of one/ and two/ is a program; C files beside those directories are linked to all ----
 
@@ -165,5 +167,6 @@ $(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses))
 	@$(ST_CC) -MF $(B)/selftests/obj/$(subst /,-,$*).d -MT $@ -o $@ $< $(ST_LIB) -Wl,--start-group $(call archives,$(st-uses)) \
 		-Wl,--end-group $(call pc,--libs,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses)))) -lpthread
 selftests: $(ST_BINS)
+	@:
 
 -include $(shell find $(U)/obj $(U)/gen $(B)/selftests/obj -name '*.d' 2>/dev/null)
