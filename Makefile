@@ -72,8 +72,9 @@ shell: $(B)/.deps $(B)/kernels.lock ## two nodes with everything loaded, interac
 	@KERNEL=$(K) tools/testing/vm/shell
 
 install: ## install module (running kernel), programs, library, man pages, udev rule
-	@$(MAKE) -f tools/build.mk -j$(JOBS) B=$(B) all
-	@B=$(B) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) MC_FAULT=$(MC_FAULT) packaging/install
+	$(if $(filter 1,$(MC_FAULT)),$(error a build with fault hooks (MC_FAULT=1) is for tests only and is not installed))
+	@$(MAKE) -f tools/build.mk -j$(JOBS) B=$(B) MC_FAULT=0 all
+	@B=$(B) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) packaging/install
 
 uninstall: ## remove what install put there
 	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) packaging/uninstall
