@@ -213,13 +213,14 @@ uint64_t tr_now_ns(void);
  * @retries: slices posted again
  * @nic_sent: packets the RDMA devices sent, by their own count
  * @nic_rcvd: packets they received
+ * @nic_resent: their signs of packets sent again: retries, duplicates, gaps in the sequence
  * @nic: they have such counters
  */
 struct tr_counters {
 	bool valid;
 	uint64_t local_bytes, read_bytes, write_bytes, ops, errors, retries;
 	bool nic;
-	uint64_t nic_sent, nic_rcvd;
+	uint64_t nic_sent, nic_rcvd, nic_resent;
 };
 
 /** tr_counters_read() - ask module and devices; false with @err */

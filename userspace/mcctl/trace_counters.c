@@ -38,6 +38,19 @@ static bool first_of_device(const struct mcnl_rail *rails, size_t i)
 	return true;
 }
 
+/* Not every device counts all of these. */
+static uint64_t read_resent(const char *dev)
+{
+	static const char *const names[] = {
+		"completer_retry_err", "duplicate_request", "out_of_seq_request", "rcvd_seq_err",
+	};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		read_nic(dev, names[i], &sum);
+	return sum;
+}
+
 static void add_rails(struct tr_counters *c, const struct mcnl_rail *rails, size_t n)
 {
 	c->nic = n > 0;
@@ -51,6 +64,7 @@ static void add_rails(struct tr_counters *c, const struct mcnl_rail *rails, size
 			continue;
 		c->nic &= read_nic(rails[i].dev, "sent_pkts", &c->nic_sent);
 		c->nic &= read_nic(rails[i].dev, "rcvd_pkts", &c->nic_rcvd);
+		c->nic_resent += read_resent(rails[i].dev);
 	}
 }
 
@@ -89,27 +103,28 @@ void tr_counters_sub(struct tr_counters *to, const struct tr_counters *before)
 	to->retries -= before->retries;
 	to->nic_sent -= before->nic_sent;
 	to->nic_rcvd -= before->nic_rcvd;
+	to->nic_resent -= before->nic_resent;
 	to->nic &= before->nic;
 }
 
 json_t *tr_counters_json(const struct tr_counters *c)
 {
-	return json_pack("{sI sI sI sI sI sI sb sI sI}", "local_bytes", (json_int_t)c->local_bytes, "rdma_read_bytes",
+	return json_pack("{sI sI sI sI sI sI sb sI sI sI}", "local_bytes", (json_int_t)c->local_bytes, "rdma_read_bytes",
 			 (json_int_t)c->read_bytes, "rdma_write_bytes", (json_int_t)c->write_bytes, "slices",
 			 (json_int_t)c->ops, "errors", (json_int_t)c->errors, "retries", (json_int_t)c->retries, "nic",
 			 c->nic, "nic_sent_packets", (json_int_t)c->nic_sent, "nic_received_packets",
-			 (json_int_t)c->nic_rcvd);
+			 (json_int_t)c->nic_rcvd, "nic_resent", (json_int_t)c->nic_resent);
 }
 
 bool tr_counters_parse(const json_t *o, struct tr_counters *c)
 {
-	json_int_t v[8];
+	json_int_t v[9];
 	int nic;
 
 	memset(c, 0, sizeof(*c));
-	if (json_unpack((json_t *)o, "{sI sI sI sI sI sI sb sI sI}", "local_bytes", &v[0], "rdma_read_bytes", &v[1],
+	if (json_unpack((json_t *)o, "{sI sI sI sI sI sI sb sI sI sI}", "local_bytes", &v[0], "rdma_read_bytes", &v[1],
 			"rdma_write_bytes", &v[2], "slices", &v[3], "errors", &v[4], "retries", &v[5], "nic", &nic,
-			"nic_sent_packets", &v[6], "nic_received_packets", &v[7]))
+			"nic_sent_packets", &v[6], "nic_received_packets", &v[7], "nic_resent", &v[8]))
 		return false;
 	c->local_bytes = (uint64_t)v[0];
 	c->read_bytes = (uint64_t)v[1];
@@ -120,6 +135,7 @@ bool tr_counters_parse(const json_t *o, struct tr_counters *c)
 	c->nic = nic;
 	c->nic_sent = (uint64_t)v[6];
 	c->nic_rcvd = (uint64_t)v[7];
+	c->nic_resent = (uint64_t)v[8];
 	c->valid = true;
 	return true;
 }

@@ -326,6 +326,10 @@ static void test_nic_agreement(void **state)
 	assert_true(tr_nic_agrees(&r));
 	r.counters[1].nic_sent = 100000;
 	assert_false(tr_nic_agrees(&r));
+	r.counters[0].nic_resent = 1;
+	assert_true(tr_nic_agrees(&r));
+	r.counters[1].nic_sent = 3;
+	assert_false(tr_nic_agrees(&r));
 	r.counters[1].nic = false;
 	assert_true(tr_nic_agrees(&r));
 }
