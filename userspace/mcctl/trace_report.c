@@ -46,9 +46,9 @@ uint64_t tr_other_bytes(const struct tr_report *r, uint32_t node)
 }
 
 /*
- * Payload leaves in packets of at most NIC_MTU bytes. Fewer than that were needed can't have carried it. Beyond it a slice
- * costs one packet that is not full and one request or acknowledgement; many more are bytes that nobody accounts for, unless
- * the devices say that they sent packets again.
+ * Payload leaves in packets of at most NIC_MTU bytes. Fewer than that were needed can't have carried it. Beyond it a
+ * slice costs one packet that is not full and one request or acknowledgement; many more are bytes that nobody accounts
+ * for, unless the devices say that they sent packets again.
  */
 static void nic_bounds(const struct tr_counters *c, uint64_t *least, uint64_t *most)
 {

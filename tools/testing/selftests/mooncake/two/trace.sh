@@ -61,7 +61,8 @@ ok "and counted" is "r['verify_errors'] > 0" True
 broken() {
 	local node
 	for node in 1 2; do
-		mc 30 "$node" sh -c 'nft add table inet broken && nft "add chain inet broken in { type filter hook input priority 0; }" &&
+		mc 30 "$node" sh -c 'nft add table inet broken &&
+			nft "add chain inet broken in { type filter hook input priority 0; }" &&
 			nft add rule inet broken in udp dport 4791 drop' || return 1
 	done
 }
