@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One function for each message names its members in wire order; the cursor decides whether they are written or read, so that
- * encoder and decoder can't drift apart.
+ * One function for each message names its members in wire order; the cursor decides whether they are written or read,
+ * so that encoder and decoder can't drift apart.
  */
 #ifdef __KERNEL__
 #include <linux/errno.h>
@@ -219,7 +219,10 @@ static void header(struct cursor *c, struct mc_wire_msg *m, __u16 *magic, __u16 
 int mc_wire_encode(const struct mc_wire_msg *msg, __u8 *buf)
 {
 	struct cursor c = { .at = buf + MC_WIRE_HDR_LEN, .end = buf + MC_WIRE_MSG_MAX, .writing = true };
-	/* The members are only read while writing; the functions take a pointer to what is not const for the other way. */
+	/*
+	 * The members are only read while writing; the functions take a pointer to what is not const for the other
+	 * way.
+	 */
 	struct mc_wire_msg *m = (struct mc_wire_msg *)msg;
 	__u16 magic = MSG_MAGIC, len;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Messages between the modules of two nodes: the private data of a connection request and the messages of the control queue
- * pair. Pure code: bytes to structures and back, every length checked. Documentation/protocol.rst tells what they mean.
+ * Messages between the modules of two nodes: the private data of a connection request and the messages of the control
+ * queue pair. Pure code: bytes to structures and back, every length checked. Documentation/protocol.rst tells what
+ * they mean.
  */
 #ifndef MC_WIRE_H
 #define MC_WIRE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cluster key and what is derived from it. The key itself never leaves this file and no key crosses a wire: both sides prove
- * with a keyed BLAKE2s over everything they have said that they know it.
+ * Cluster key and what is derived from it. The key itself never leaves this file and no key crosses a wire: both
+ * sides prove with a keyed BLAKE2s over everything they have said that they know it.
  */
 #ifndef MC_AUTH_H
 #define MC_AUTH_H

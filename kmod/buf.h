@@ -2,9 +2,9 @@
 /*
  * Buffers: pinned memory of a process.
  *
- * References (io): one for the handle, one for each request. Unregistering takes the handle out of the table, so that no new
- * request finds it, and drops the handle's reference. The last reference queues the release work: the registrations go on
- * every device, then the pages. Until then the buffer is in quarantine, visible in debugfs.
+ * References (io): one for the handle, one for each request. Unregistering takes the handle out of the table, so that
+ * no new request finds it, and drops the handle's reference. The last reference queues the release work: the
+ * registrations go on every device, then the pages. Until then the buffer is in quarantine, visible in debugfs.
  */
 #ifndef MC_BUF_H
 #define MC_BUF_H

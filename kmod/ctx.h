@@ -2,14 +2,15 @@
 /*
  * An open file of /dev/mooncake.
  *
- * References: the file holds one until its close work is done; each request and each buffer holds one. The structure and
- * its ring go with the last.
+ * References: the file holds one until its close work is done; each request and each buffer holds one. The structure
+ * and its ring go with the last.
  *
  * Lock order: ctx->lock -> (nothing); ring->sq_mutex is outside of it; req->lock -> ring->cq_lock. Handle tables are
  * xarrays: their own lock (xa_lock) protects an entry from lookup to the reference that the lookup takes.
  *
- * End: release() only marks it dying and queues the close work, so that a killed process is gone at once. The close work
- * stops every request (posted ones run out, bounded by their deadline), gives all handles back and drops the file's reference.
+ * End: release() only marks it dying and queues the close work, so that a killed process is gone at once. The close
+ * work stops every request (posted ones run out, bounded by their deadline), gives all handles back and drops the
+ * file's reference.
  */
 #ifndef MC_CTX_H
 #define MC_CTX_H
@@ -90,7 +91,8 @@ void mc_ctx_close(struct mc_ctx *ctx);
 /**
  * mc_ctx_drain_all - module exit: wait until no context is left
  *
- * No file is open any more; contexts of closed ones may still drain. Requests on the wire are fenced instead of waited for.
+ * No file is open any more; contexts of closed ones may still drain. Requests on the wire are fenced instead of
+ * waited for.
  */
 void mc_ctx_drain_all(void);
 

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Requests, slices, targets and transports: the contract between the entry half of the module (files, buffers, pools, rings,
- * netlink) and the transports (local copy, RDMA).
+ * Requests, slices, targets and transports: the contract between the entry half of the module (files, buffers, pools,
+ * rings, netlink) and the transports (local copy, RDMA).
  *
  * Life of a request
  *
- *   1. MC_IOC_ENTER copies one entry, reserves its completion slot, resolves the handles and makes a struct mc_req that holds
+ *   1. MC_IOC_ENTER copies one entry, reserves its completion slot, resolves the handles and makes a struct mc_req
+ * that holds
  *      the context, the buffer (its io reference) and the target (a reference). "pending" starts at 1: the *cutter's hold*,
  *      which stands for the bytes not cut into slices yet.
- *   2. target->ops->submit(req) hands request and cutter's hold to the transport, which queues it on a path. Whenever the
+ *   2. target->ops->submit(req) hands request and cutter's hold to the transport, which queues it on a path. Whenever
+ * the
  *      path has room, it calls mc_req_cut(): one slice more, one count of pending more. Slices are cut lazily, so a huge
  *      request costs no memory before its time, and the unposted rest can be dropped at any moment.
  *   3. Each slice ends in exactly one mc_slice_done(). When everything has been cut, or the request was stopped and its
  *      transport has taken it off its queues, the transport drops the cutter's hold with mc_req_cut_end(), exactly once.
  *   4. The last count publishes the completion. No device touches the buffer from then on.
  *
- * Stopping: mc_req_stop(req, err) (deadline, close, first failed slice) makes mc_req_cut() return NULL. The deadline and
- * close paths then call ops->abort(req, fence). The transport takes the request off its queues if it is there and drops the
- * cutter's hold; with fence it also makes sure that slices already posted end soon: their queue pair goes to the error
- * state and is drained. Without fence posted slices run out by themselves (a dying process does not disturb the connection
- * that others share); its deadline still stands.
+ * Stopping: mc_req_stop(req, err) (deadline, close, first failed slice) makes mc_req_cut() return NULL. The deadline
+ * and close paths then call ops->abort(req, fence). The transport takes the request off its queues if it is there and
+ * drops the cutter's hold; with fence it also makes sure that slices already posted end soon: their queue pair goes
+ * to the error state and is drained. Without fence posted slices run out by themselves (a dying process does not
+ * disturb the connection that others share); its deadline still stands.
  *
- * Contexts: everything here runs in process context. submit(), abort() may sleep, are called without locks, and may run at
- * the same time for one request. mc_slice_done(), mc_req_cut(), mc_req_stop() don't sleep and take req->lock (a plain
- * spinlock; nothing but the completion ring's lock nests inside it).
+ * Contexts: everything here runs in process context. submit(), abort() may sleep, are called without locks, and may
+ * run at the same time for one request. mc_slice_done(), mc_req_cut(), mc_req_stop() don't sleep and take req->lock
+ * (a plain spinlock; nothing but the completion ring's lock nests inside it).
  */
 #ifndef MC_ENGINE_H
 #define MC_ENGINE_H
@@ -224,9 +226,9 @@ struct mc_target *mc_net_seg_open(const u8 *node, const u8 *seg, u64 timeout_ns)
  * mc_net_forget_mem - withdraw every registration of some memory
  * @mem: memory; no local request uses it any more
  *
- * For a pool: tells the peers that opened it, waits for their acknowledgement, fences the queue pairs of those that stay silent
- * (bounded), then deregisters on every device and unmaps. Returns when no device and no peer can reach a page any more.
- * Never fails, allocates nothing. Process context, sleeps, no locks held.
+ * For a pool: tells the peers that opened it, waits for their acknowledgement, fences the queue pairs of those that
+ * stay silent (bounded), then deregisters on every device and unmaps. Returns when no device and no peer can reach a
+ * page any more. Never fails, allocates nothing. Process context, sleeps, no locks held.
  */
 void mc_net_forget_mem(struct mc_mem *mem);
 

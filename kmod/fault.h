@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fault hooks of builds with MC_FAULT=1; without it they are constants and vanish. Set over netlink (FAULT_SET NAME VALUE).
+ * Fault hooks of builds with MC_FAULT=1; without it they are constants and vanish. Set over netlink (FAULT_SET NAME
+ * VALUE).
  *
  * A counting hook (mc_fault_hit) set to n fires once, at the n-th time it is passed, and is 0 again. A value hook
  * (mc_fault_value) is read as it stands. 0 is off for both.

@@ -107,7 +107,10 @@ static struct mc_lease *lease_find(struct mc_pset *ps, u32 id)
 	return NULL;
 }
 
-/* A pool that is being destroyed sets mem->forgotten before it looks for leases under the same lock: none is overlooked. */
+/*
+ * A pool that is being destroyed sets mem->forgotten before it looks for leases under the same lock: none is
+ * overlooked.
+ */
 static int lease_add(struct mc_pset *ps, struct mc_pool *pool, u32 *id)
 {
 	struct mc_lease *lease = kzalloc(sizeof(*lease), GFP_KERNEL);
@@ -243,8 +246,9 @@ static void wait_gone(struct mc_pset *ps)
 }
 
 /*
- * The fence: before this node says yes to a new set, every older one of that node is destroyed, so that nothing sent on it can
- * be executed any more. Sets wait for those that proved themselves before them only, so no two wait for each other.
+ * The fence: before this node says yes to a new set, every older one of that node is destroyed, so that nothing sent
+ * on it can be executed any more. Sets wait for those that proved themselves before them only, so no two wait for
+ * each other.
  */
 static int fence_older(struct mc_pset *ps)
 {

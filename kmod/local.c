@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A request is one work item: it cuts slice after slice and copies. Stopping needs nothing from here: the next cut returns
- * NULL and the work ends; a copy in progress lasts as long as one slice.
+ * A request is one work item: it cuts slice after slice and copies. Stopping needs nothing from here: the next cut
+ * returns NULL and the work ends; a copy in progress lasts as long as one slice.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>

@@ -92,9 +92,9 @@ err_destroy_wq:
 }
 
 /*
- * No file is open (each holds the module), no rail and no live pool exists (so do they). Left may be contexts of closed files
- * whose requests still drain, pools in quarantine, and peers. First the ways in go, then contexts (which need the transports
- * to end their requests), then the RDMA half, which withdraws the last registrations, then pools.
+ * No file is open (each holds the module), no rail and no live pool exists (so do they). Left may be contexts of
+ * closed files whose requests still drain, pools in quarantine, and peers. First the ways in go, then contexts (which
+ * need the transports to end their requests), then the RDMA half, which withdraws the last registrations, then pools.
  */
 static void __exit mc_exit(void)
 {

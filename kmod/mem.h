@@ -2,9 +2,10 @@
 /*
  * Memory that devices may touch: pages of a user buffer (pinned) or of a pool (allocated).
  *
- * struct mc_mem is the junction of the two halves of the module: buffers and pools own one each, and the RDMA half hangs
- * its registrations (struct mc_mrset, one a device) on it. Its pages are let go in one place only, mc_mem_release(),
- * which runs in process context after mc_net_forget_mem() has returned: no registration is left on any device then.
+ * struct mc_mem is the junction of the two halves of the module: buffers and pools own one each, and the RDMA half
+ * hangs its registrations (struct mc_mrset, one a device) on it. Its pages are let go in one place only,
+ * mc_mem_release(), which runs in process context after mc_net_forget_mem() has returned: no registration is left on
+ * any device then.
  */
 #ifndef MC_MEM_H
 #define MC_MEM_H

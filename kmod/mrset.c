@@ -39,7 +39,9 @@ struct mc_mrset {
 	struct mr_chunk chunk[];
 };
 
-/* Held over every withdrawal, so that neither memory nor device disappears while the other side of the pair is at it. */
+/*
+ * Held over every withdrawal, so that neither memory nor device disappears while the other side of the pair is at it.
+ */
 static DEFINE_MUTEX(mrset_teardown);
 
 u64 mc_mrset_nchunks(const struct mc_mem *mem, const struct mc_ibdev *dev)
@@ -88,8 +90,9 @@ static struct mc_mrset *find_or_create(struct mc_mem *mem, struct mc_ibdev *dev)
 }
 
 /*
- * ib_dereg_mr() is the barrier: it returns when the device has let go of the registration, whatever was using it. If it fails
- * the device may still reach the pages: each gets a reference that is never dropped, so that nobody else ever owns them.
+ * ib_dereg_mr() is the barrier: it returns when the device has let go of the registration, whatever was using it. If
+ * it fails the device may still reach the pages: each gets a reference that is never dropped, so that nobody else
+ * ever owns them.
  */
 static void chunk_drop(struct mc_mrset *set, u64 idx)
 {

@@ -2,9 +2,10 @@
 /*
  * Registrations: one set for each pair of memory and device, one MR for each chunk.
  *
- * A chunk has its own scatterlist, its own DMA mapping and its own MR, whose addresses count from byte 0 of the memory's first
- * page: what goes over the wire is an offset in the segment. Chunks of buffers are registered when a slice first needs them
- * and only for local use; those of pools all at once, when the first peer opens the pool through the device.
+ * A chunk has its own scatterlist, its own DMA mapping and its own MR, whose addresses count from byte 0 of the
+ * memory's first page: what goes over the wire is an offset in the segment. Chunks of buffers are registered when a
+ * slice first needs them and only for local use; those of pools all at once, when the first peer opens the pool
+ * through the device.
  *
  * Locks: mrset_teardown (one at a time, file-local) > mem->mr_lock > dev->lock.
  */

@@ -7,8 +7,9 @@
  *   target     local handles and local requests; all together hold one kobj reference
  *   io         the pool's life (1) and each local request that touches the pages
  *
- * Destroying unlinks the pool: no lookup finds it, it is dead for handles that are still open (ESTALE). It drops the life
- * count of io; the last io reference queues the release work: peers are told, registrations withdrawn, pages freed.
+ * Destroying unlinks the pool: no lookup finds it, it is dead for handles that are still open (ESTALE). It drops the
+ * life count of io; the last io reference queues the release work: peers are told, registrations withdrawn, pages
+ * freed.
  */
 #ifndef MC_POOL_H
 #define MC_POOL_H

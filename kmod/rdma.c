@@ -68,7 +68,10 @@ void mc_rdma_submit(struct mc_req *req)
 		mc_req_stop(req, -EHOSTUNREACH);
 		mc_req_cut_end(req);
 	} else if (READ_ONCE(req->stop_err)) {
-		/* Its deadline or its file's end came first and did not find it here: there may be no path that would. */
+		/*
+		 * Its deadline or its file's end came first and did not find it here: there may be no path that
+		 * would.
+		 */
 		mc_rdma_abort(req, false);
 	} else {
 		if (idle)
@@ -79,8 +82,8 @@ void mc_rdma_submit(struct mc_req *req)
 }
 
 /*
- * Waiting slices of the request end here. A WRITE among them was sent on a set that broke and whose destruction the owner has
- * not confirmed yet: it may still be executed, so it ends unfenced.
+ * Waiting slices of the request end here. A WRITE among them was sent on a set that broke and whose destruction the
+ * owner has not confirmed yet: it may still be executed, so it ends unfenced.
  */
 void mc_rdma_abort(struct mc_req *req, bool fence)
 {
@@ -169,8 +172,8 @@ static void flip_landed(struct mc_slice *slice)
 }
 
 /*
- * A failed slice waits for the next path, unless its request was stopped: then it ends now. A READ that has flushed does not
- * touch the buffer any more; a WRITE may still be on its way.
+ * A failed slice waits for the next path, unless its request was stopped: then it ends now. A READ that has flushed
+ * does not touch the buffer any more; a WRITE may still be on its way.
  *
  * Returns true when the slice has ended.
  */

@@ -258,8 +258,8 @@ void mc_req_stop_all(struct mc_ctx *ctx, int err, bool fence)
 	LIST_HEAD(todo);
 
 	/*
-	 * One after the other, each moved back to the file's list before the lock is dropped. A request that completes meanwhile
-	 * unlinks itself from whichever list it is on. New ones don't appear: the file is closed.
+	 * One after the other, each moved back to the file's list before the lock is dropped. A request that
+	 * completes meanwhile unlinks itself from whichever list it is on. New ones don't appear: the file is closed.
 	 */
 	spin_lock(&ctx->lock);
 	list_splice_init(&ctx->reqs, &todo);

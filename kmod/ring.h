@@ -2,8 +2,8 @@
 /*
  * The submission and completion rings of an open file. See the uapi header for the layout and the barriers.
  *
- * The kernel believes nothing that is written there: it keeps its own head and tail, masks every index, copies an entry once
- * and works on the copy. A lying cq_head costs the liar completions and nothing else.
+ * The kernel believes nothing that is written there: it keeps its own head and tail, masks every index, copies an
+ * entry once and works on the copy. A lying cq_head costs the liar completions and nothing else.
  *
  * Locks: sq_mutex serialises submission (sq_head). cq_lock protects cq_tail and inflight; it nests inside req->lock and
  * is not taken from interrupts.

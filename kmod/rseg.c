@@ -141,8 +141,8 @@ static struct mc_rseg *make(struct mc_peer *peer, const u8 *seg, struct lease_in
 }
 
 /*
- * Add a freshly opened segment. If another caller was faster, its segment is returned and the lease closed again; if the path
- * broke or the owner revoked something meanwhile, the keys may be worthless: NULL, try again.
+ * Add a freshly opened segment. If another caller was faster, its segment is returned and the lease closed again; if
+ * the path broke or the owner revoked something meanwhile, the keys may be worthless: NULL, try again.
  */
 static struct mc_rseg *publish(struct mc_path *path, struct mc_rseg *mine, struct lease_info *info, u32 revokes)
 {
@@ -331,7 +331,10 @@ void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg)
 		queue_work(mc_net_wq, &peer->pump_work);
 		return;
 	}
-	/* Closed already, or being opened: its keys were never used, and @revokes makes whoever has just fetched them drop them. */
+	/*
+	 * Closed already, or being opened: its keys were never used, and @revokes makes whoever has just fetched them
+	 * drop them.
+	 */
 	msg->type = MC_WIRE_REVOKE_ACK;
 	mc_ctrl_send(&path->set, msg);
 }

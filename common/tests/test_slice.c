@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The published vectors of slicing (spec of the transfer engine, 1.4b), and properties over random requests. */
 #include <setjmp.h>
 #include <stdarg.h>

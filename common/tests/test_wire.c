@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Control messages and connection requests: round trips, and every way of being wrong. */
 #include <errno.h>
 #include <setjmp.h>

@@ -235,9 +235,9 @@ struct mc_ring_setup {
  * @list_count: must be 0
  * @resv: must be 0
  *
- * A malformed entry completes with its error like any other request: EINVAL (field), ENOENT (handle), ERANGE (outside the
- * buffer or segment). Further results: ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the segment), EHOSTUNREACH (no path
- * to the node), EIO (the path failed and retries did too), EBUSY never.
+ * A malformed entry completes with its error like any other request: EINVAL (field), ENOENT (handle), ERANGE (outside
+ * the buffer or segment). Further results: ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the segment),
+ * EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
  */
 struct mc_sqe {
 	__u8  opcode;

@@ -55,7 +55,7 @@ class Qemu(Machine):
     def command(self):
         s = self.state
         node = s["node"]
-        append = ("console=ttyS0 no_timer_check tsc=reliable loglevel=5 panic=-1 mc_node=%d %s"
+        append = ("console=ttyS0 no_timer_check tsc=reliable loglevel=7 panic=-1 mc_node=%d %s"
                   % (node, s.get("append", "")))
         cmd = ["timeout", str(s["life"]), "qemu-system-x86_64", "-name", "mooncake-%s-%d" % (s["set"], node),
                "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm", "-smp", str(s["smp"]),

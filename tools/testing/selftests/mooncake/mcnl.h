@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Netlink for the kernel selftests: the family "mooncake" spoken directly, so that a test depends on nothing but the kernel.
+ * Netlink for the kernel selftests: the family "mooncake" spoken directly, so that a test depends on nothing but the
+ * kernel.
  *
  *   struct mcnl_msg m;
  *   mcnl_begin(&m, MC_CMD_POOL_CREATE);

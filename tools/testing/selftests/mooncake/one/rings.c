@@ -114,9 +114,9 @@ TEST_F(rings, indices_wrap_over_2_to_the_32)
 	uint32_t n = 0;
 	int i;
 
-	/* The kernel's indices begin at 0: only the user's side can be brought near the end, and only honestly, by using the
-	 * ring. What is cheap is to see that a difference is taken modulo 2^32: a tail "behind" the head is a huge distance,
-	 * clamped to the ring.
+	/* The kernel's indices begin at 0: only the user's side can be brought near the end, and only honestly, by
+	 * using the ring. What is cheap is to see that a difference is taken modulo 2^32: a tail "behind" the head is
+	 * a huge distance, clamped to the ring.
 	 */
 	for (i = 0; i < 5000; i++) {
 		nop.cookie = n++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the two-node tests do on a node, one verb a call; see usage(). Exit status: 0, or 1 with the reason on stderr. Results of
- * requests are printed, so that a test can compare them.
+ * What the two-node tests do on a node, one verb a call; see usage(). Exit status: 0, or 1 with the reason on stderr.
+ * Results of requests are printed, so that a test can compare them.
  */
 #include <arpa/inet.h>
 #include <poll.h>
