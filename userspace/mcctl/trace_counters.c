@@ -110,9 +110,10 @@ void tr_counters_sub(struct tr_counters *to, const struct tr_counters *before)
 json_t *tr_counters_json(const struct tr_counters *c)
 {
 	return json_pack("{sI sI sI sI sI sI sb sI sI sI}", "local_bytes", (json_int_t)c->local_bytes,
-			 "rdma_read_bytes", (json_int_t)c->read_bytes, "rdma_write_bytes", (json_int_t)c->write_bytes, "slices",
-			 (json_int_t)c->ops, "errors", (json_int_t)c->errors, "retries", (json_int_t)c->retries, "nic",
-			 c->nic, "nic_sent_packets", (json_int_t)c->nic_sent, "nic_received_packets",
+			 "rdma_read_bytes", (json_int_t)c->read_bytes, "rdma_write_bytes",
+			 (json_int_t)c->write_bytes, "slices", (json_int_t)c->ops, "errors",
+			 (json_int_t)c->errors, "retries", (json_int_t)c->retries, "nic", c->nic,
+			 "nic_sent_packets", (json_int_t)c->nic_sent, "nic_received_packets",
 			 (json_int_t)c->nic_rcvd, "nic_resent", (json_int_t)c->nic_resent);
 }
 
