@@ -81,7 +81,8 @@ struct mc_target {
 	struct work_struct release_work;
 };
 
-void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops, const u8 *seg_uuid, u64 len, bool local);
+void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops, const u8 *seg_uuid, u64 len,
+		    bool local);
 void mc_target_get(struct mc_target *target);
 void mc_target_put(struct mc_target *target);
 

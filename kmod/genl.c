@@ -93,13 +93,15 @@ static int fill_info(struct sk_buff *skb)
 	memcpy(cluster, mc_node.cluster, MC_UUID_LEN);
 	auth = mc_node.auth;
 	spin_unlock(&mc_node.lock);
-	if (nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node) || nla_put(skb, MC_ATTR_CLUSTER_UUID, MC_UUID_LEN, cluster) ||
+	if (nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node) ||
+	    nla_put(skb, MC_ATTR_CLUSTER_UUID, MC_UUID_LEN, cluster) ||
 	    put_u64(skb, MC_ATTR_INSTANCE, mc_node.instance) || nla_put_u32(skb, MC_ATTR_AUTH, auth) ||
 	    nla_put_u32(skb, MC_ATTR_KEY_GEN, mc_key_gen()) || put_u64(skb, MC_ATTR_LOCAL_BYTES, local))
 		return -EMSGSIZE;
 	if (!clock.set)
 		return 0;
-	return put_u64(skb, MC_ATTR_CLOCK_EPOCH, clock.epoch) || put_u64(skb, MC_ATTR_CLOCK_OFFSET, (u64)clock.offset) ||
+	return put_u64(skb, MC_ATTR_CLOCK_EPOCH, clock.epoch) ||
+	       put_u64(skb, MC_ATTR_CLOCK_OFFSET, (u64)clock.offset) ||
 	       put_u64(skb, MC_ATTR_CLOCK_ERROR, clock.error) ||
 	       put_u64(skb, MC_ATTR_CLOCK_AGE, ktime_get_boottime_ns() - clock.set_at);
 }
@@ -127,7 +129,8 @@ static int identity_set(struct sk_buff *skb, struct genl_info *info)
 	ret = mc_node_set(nla_data(info->attrs[MC_ATTR_NODE_UUID]), nla_data(info->attrs[MC_ATTR_CLUSTER_UUID]), auth,
 			  mc_net_busy() || mc_pool_count());
 	if (ret == -EBUSY)
-		mc_ext_err(info->extack, "identity can't change while rails, peers or pools exist; it is node %pUb", mc_node.uuid);
+		mc_ext_err(info->extack, "identity can't change while rails, peers or pools exist; it is node %pUb",
+			   mc_node.uuid);
 	if (ret == -EINVAL)
 		mc_ext_err(info->extack, "node UUID must not be all zero");
 	return ret;

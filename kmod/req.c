@@ -59,7 +59,8 @@ static void target_release_work(struct work_struct *work)
 	target->ops->release(target);
 }
 
-void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops, const u8 *seg_uuid, u64 len, bool local)
+void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops, const u8 *seg_uuid, u64 len,
+		    bool local)
 {
 	kref_init(&target->kref);
 	target->ops = ops;

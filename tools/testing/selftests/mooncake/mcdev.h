@@ -77,7 +77,8 @@ static inline int mcdev_unreg(int fd, uint32_t id)
 	return mc_ioctl(fd, MC_IOC_BUF_UNREG, &h);
 }
 
-static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg, uint64_t timeout_ns, uint32_t *id, uint64_t *len)
+static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg, uint64_t timeout_ns, uint32_t *id,
+				 uint64_t *len)
 {
 	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = timeout_ns };
 	int ret;
@@ -98,11 +99,11 @@ static inline int mcdev_seg_close(int fd, uint32_t id)
 	return mc_ioctl(fd, MC_IOC_SEG_CLOSE, &h);
 }
 
-static inline struct mc_sqe mcdev_sqe(uint8_t op, uint32_t buf, uint64_t buf_off, uint32_t seg, uint64_t seg_off, uint64_t len,
-				      uint64_t cookie)
+static inline struct mc_sqe mcdev_sqe(uint8_t op, uint32_t buf, uint64_t buf_off, uint32_t seg, uint64_t seg_off,
+				      uint64_t len, uint64_t cookie)
 {
-	struct mc_sqe e = { .opcode = op, .buf_id = buf, .buf_off = buf_off, .target_id = seg, .target_off = seg_off, .len = len,
-			    .cookie = cookie };
+	struct mc_sqe e = { .opcode = op, .buf_id = buf, .buf_off = buf_off, .target_id = seg, .target_off = seg_off,
+			    .len = len, .cookie = cookie };
 
 	return e;
 }
@@ -116,9 +117,11 @@ static inline void mcdev_push(struct mcdev *d, const struct mc_sqe *e)
 	__atomic_store_n(&d->sq->tail, tail + 1, __ATOMIC_RELEASE);
 }
 
-static inline int mcdev_enter(struct mcdev *d, uint32_t submit, uint32_t complete, uint64_t timeout_ns, struct mc_enter *out)
+static inline int mcdev_enter(struct mcdev *d, uint32_t submit, uint32_t complete, uint64_t timeout_ns,
+			      struct mc_enter *out)
 {
-	struct mc_enter e = { .size = sizeof(e), .to_submit = submit, .min_complete = complete, .timeout_ns = timeout_ns };
+	struct mc_enter e = { .size = sizeof(e), .to_submit = submit, .min_complete = complete,
+			      .timeout_ns = timeout_ns };
 	int ret = mc_ioctl(d->fd, MC_IOC_ENTER, &e);
 
 	if (out)

@@ -96,13 +96,15 @@ static inline void mcnl_take_error(const struct nlmsghdr *h)
 		if (a->nla_len < NLA_HDRLEN)
 			return;
 		if ((a->nla_type & NLA_TYPE_MASK) == NLMSGERR_ATTR_MSG)
-			snprintf(mcnl_error, sizeof(mcnl_error), "%.*s", a->nla_len - NLA_HDRLEN, (const char *)a + NLA_HDRLEN);
+			snprintf(mcnl_error, sizeof(mcnl_error), "%.*s", a->nla_len - NLA_HDRLEN,
+				 (const char *)a + NLA_HDRLEN);
 		off += NLA_ALIGN(a->nla_len);
 	}
 }
 
 /* Send and read until the ack or the end of the dump; each answer goes to cb (the first also to m->answer). */
-static inline int mcnl_exchange(struct mcnl_msg *m, int family, int flags, void (*cb)(const struct nlmsghdr *, void *), void *arg)
+static inline int mcnl_exchange(struct mcnl_msg *m, int family, int flags,
+				void (*cb)(const struct nlmsghdr *, void *), void *arg)
 {
 	struct nlmsghdr *h = (struct nlmsghdr *)m->buf;
 	struct timeval tv = { .tv_sec = 60 };
@@ -167,7 +169,8 @@ static inline const struct nlattr *mcnl_find_in(const char *p, int len, int type
 
 static inline const struct nlattr *mcnl_find(const struct nlmsghdr *h, int type)
 {
-	return mcnl_find_in((const char *)h + NLMSG_HDRLEN + GENL_HDRLEN, (int)h->nlmsg_len - NLMSG_HDRLEN - GENL_HDRLEN, type);
+	return mcnl_find_in((const char *)h + NLMSG_HDRLEN + GENL_HDRLEN,
+			    (int)h->nlmsg_len - NLMSG_HDRLEN - GENL_HDRLEN, type);
 }
 
 /* Copy an attribute of a message; returns its length or -1. */

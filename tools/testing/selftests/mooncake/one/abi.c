@@ -133,7 +133,8 @@ TEST_F(abi, reserved_fields_and_flags_are_EINVAL)
 
 TEST_F(abi, ring_sizes_are_checked)
 {
-	static const uint32_t bad[][2] = { { 0, 1 }, { 3, 4 }, { 4, 2 }, { 4, 6 }, { 1u << 16, 1u << 16 }, { 1, 1u << 17 },
+	static const uint32_t bad[][2] = { { 0, 1 }, { 3, 4 }, { 4, 2 }, { 4, 6 },
+					   { 1u << 16, 1u << 16 }, { 1, 1u << 17 },
 					   { 1u << 31, 1u << 31 }, { ~0u, ~0u } };
 	size_t i;
 

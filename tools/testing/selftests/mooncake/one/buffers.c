@@ -106,7 +106,8 @@ TEST_F(file, C48_register_refuses_bad_ranges)
 
 TEST_F(file, kinds_of_memory)
 {
-	int memfd = (int)syscall(SYS_memfd_create, "m", 0), file = open("/tmp/mc-file", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int memfd = (int)syscall(SYS_memfd_create, "m", 0);
+	int file = open("/tmp/mc-file", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	int disk = open("/mnt/share/mc-file", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	uint8_t *p;
 	uint32_t id;

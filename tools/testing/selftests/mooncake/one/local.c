@@ -67,7 +67,8 @@ TEST_F(node, random_ranges_match_a_model)
 		bool write = mc_rand(&seed) & 1;
 		uint64_t len = 1 + mc_rand(&seed) % (i % 4 ? 70000 : BUF_LEN);
 		uint64_t boff = mc_rand(&seed) % (BUF_LEN - len + 1), soff = mc_rand(&seed) % (POOL_LEN - len + 1);
-		struct mc_sqe e = mcdev_sqe(write ? MC_OP_WRITE : MC_OP_READ, self->buf, boff, self->seg, soff, len, (uint64_t)i);
+		struct mc_sqe e = mcdev_sqe(write ? MC_OP_WRITE : MC_OP_READ, self->buf, boff, self->seg, soff, len,
+					    (uint64_t)i);
 		struct mc_cqe c;
 
 		mc_fill(self->mem, BUF_LEN, mc_rand(&seed));

@@ -62,7 +62,8 @@ print(json.dumps([[str(uuid.UUID(bytes=x.node_uuid)), str(uuid.UUID(bytes=x.segm
                   for x in r.replicas]))
 PY
 mc 120 1 mkdir -p /tmp/grpc
-mc 120 1 /usr/bin/python3 /mnt/share/stat.py "$MC_TOP/userspace/proto" /tmp/grpc 10.77.0.1:50051 k1 > "$TMP/grpc" 2> "$TMP/grpc.err" ||
+mc 120 1 /usr/bin/python3 /mnt/share/stat.py "$MC_TOP/userspace/proto" /tmp/grpc 10.77.0.1:50051 k1 \
+	> "$TMP/grpc" 2> "$TMP/grpc.err" ||
 	sed 's/^/# /' "$TMP/grpc.err"
 ctl 1 --json object stat k1 > "$TMP/stat"
 same() {
