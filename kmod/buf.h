@@ -55,6 +55,13 @@ void mc_buf_put(struct mc_buf *buf);	/* does not sleep */
 
 /**
  * struct mc_buf_info - what the dump and debugfs show of a buffer
+ * @id: handle
+ * @pid: process that opened the file
+ * @uid: its user
+ * @len: bytes
+ * @pinned: bytes of the pages that are pinned
+ * @gone: unregistered
+ * @io: references
  */
 struct mc_buf_info {
 	u32 id;

@@ -34,7 +34,7 @@
 #define MC_DATA_QPS	2
 #define MC_CONNS	(1 + MC_DATA_QPS)	/* 0 is the control connection */
 #define MC_SQ_CREDITS	64			/* slices posted on one data queue pair */
-#define MC_CTRL_BUFS	64			/* each way; more than the calls and revocations that can be under way */
+#define MC_CTRL_BUFS	64			/* each way; more than calls and revocations under way */
 #define MC_CTRL_CALLS	16			/* calls under way on one set */
 #define MC_WHY_LEN	96
 

@@ -273,7 +273,8 @@ static void rx_work(struct work_struct *work)
 	kfree(msg);
 }
 
-static void buf_init(struct mc_cset *set, struct mc_ctrl_buf *buf, u32 slot, void (*done)(struct ib_cq *, struct ib_wc *))
+static void buf_init(struct mc_cset *set, struct mc_ctrl_buf *buf, u32 slot,
+		     void (*done)(struct ib_cq *, struct ib_wc *))
 {
 	buf->set = set;
 	buf->cqe.done = done;

@@ -7,14 +7,14 @@
  *
  *   1. MC_IOC_ENTER copies one entry, reserves its completion slot, resolves the handles and makes a struct mc_req
  * that holds
- *      the context, the buffer (its io reference) and the target (a reference). "pending" starts at 1: the *cutter's hold*,
- *      which stands for the bytes not cut into slices yet.
+ *      the context, the buffer (its io reference) and the target (a reference). "pending" starts at 1: the *cutter's
+ *      hold*, which stands for the bytes not cut into slices yet.
  *   2. target->ops->submit(req) hands request and cutter's hold to the transport, which queues it on a path. Whenever
  * the
- *      path has room, it calls mc_req_cut(): one slice more, one count of pending more. Slices are cut lazily, so a huge
- *      request costs no memory before its time, and the unposted rest can be dropped at any moment.
+ *      path has room, it calls mc_req_cut(): one slice more, one count of pending more. Slices are cut lazily, so a
+ *      huge request costs no memory before its time, and the unposted rest can be dropped at any moment.
  *   3. Each slice ends in exactly one mc_slice_done(). When everything has been cut, or the request was stopped and its
- *      transport has taken it off its queues, the transport drops the cutter's hold with mc_req_cut_end(), exactly once.
+ *      transport has taken it off its queues, the transport drops the cutter's hold with mc_req_cut_end(), once.
  *   4. The last count publishes the completion. No device touches the buffer from then on.
  *
  * Stopping: mc_req_stop(req, err) (deadline, close, first failed slice) makes mc_req_cut() return NULL. The deadline

@@ -16,7 +16,8 @@ static int missing(struct genl_info *info, const char *name)
 	return -EINVAL;
 }
 
-static int get_addr(struct nlattr *addr, struct nlattr *port, struct sockaddr_storage *ss, struct netlink_ext_ack *extack)
+static int get_addr(struct nlattr *addr, struct nlattr *port, struct sockaddr_storage *ss,
+		    struct netlink_ext_ack *extack)
 {
 	__be16 p = htons(port ? nla_get_u16(port) : MC_DEFAULT_PORT);
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
@@ -277,7 +278,8 @@ static int fill_addrs(struct sk_buff *skb, struct mc_peer *peer)
 		return -EMSGSIZE;
 	for (i = 0; i < peer->naddrs; i++) {
 		one = nla_nest_start(skb, MC_ATTR_RAIL);
-		if (!one || nla_put_u32(skb, MC_ATTR_RAIL_ID, peer->addrs[i].rail) || put_addr(skb, &peer->addrs[i].addr))
+		if (!one || nla_put_u32(skb, MC_ATTR_RAIL_ID, peer->addrs[i].rail) ||
+		    put_addr(skb, &peer->addrs[i].addr))
 			return -EMSGSIZE;
 		if (peer->path && nla_put_u32(skb, MC_ATTR_LOCAL_RAIL_ID, peer->path->rail->id))
 			return -EMSGSIZE;

@@ -85,7 +85,8 @@ static int serve_hello(struct mc_cset *set, struct mc_hello_state *st, struct mc
 	if (ret)
 		return ret;
 	/* The set was made for whoever the connection request named. */
-	if (memcmp(theirs.node, set->node, MC_UUID_LEN) || theirs.instance != set->instance || theirs.epoch != set->epoch)
+	if (memcmp(theirs.node, set->node, MC_UUID_LEN) || theirs.instance != set->instance ||
+	    theirs.epoch != set->epoch)
 		return -EPROTO;
 	msg->type = MC_WIRE_CHALLENGE;
 	fill_hello(set, &msg->hello, mc_auth_choose(theirs.key_gen));

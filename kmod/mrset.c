@@ -97,12 +97,12 @@ static struct mc_mrset *find_or_create(struct mc_mem *mem, struct mc_ibdev *dev)
 static void chunk_drop(struct mc_mrset *set, u64 idx)
 {
 	struct mr_chunk *c = &set->chunk[idx];
-	u64 first = idx << (set->dev->chunk_shift - PAGE_SHIFT), i;
+	u64 pages = 1ULL << (set->dev->chunk_shift - PAGE_SHIFT), first = idx * pages, i;
 
 	if (!c->mr)
 		return;
 	if (WARN_ONCE(ib_dereg_mr(c->mr), "mooncake: deregistration failed, pages are lost")) {
-		for (i = first; i < min_t(u64, set->mem->npages, first + (1ULL << (set->dev->chunk_shift - PAGE_SHIFT))); i++)
+		for (i = first; i < min_t(u64, set->mem->npages, first + pages); i++)
 			get_page(set->mem->pages[i]);
 	} else {
 		ib_dma_unmap_sgtable_attrs(set->dev->ib, &c->sgt, DMA_BIDIRECTIONAL, 0);

@@ -27,7 +27,7 @@ MODULE_PARM_DESC(ping_miss, "pings without answer after which a path is taken do
 
 unsigned int mc_revoke_ms = 2000;
 module_param_named(revoke_ms, mc_revoke_ms, uint, 0444);
-MODULE_PARM_DESC(revoke_ms, "ms a peer may take to acknowledge a revocation before its connections are destroyed (default 2000)");
+MODULE_PARM_DESC(revoke_ms, "ms a peer may take to acknowledge a revocation before it is cut off (default 2000)");
 
 unsigned int mc_path_ms = 20000;
 module_param_named(path_ms, mc_path_ms, uint, 0444);
@@ -49,7 +49,7 @@ static int check_params(void)
 {
 	if (mc_ping_ms < 10 || mc_ping_ms > 60000 || !mc_ping_miss || mc_ping_miss > 1000 || mc_revoke_ms > 600000 ||
 	    mc_path_ms > 3600000 || mc_connect_ms < 10 || mc_connect_ms > 60000) {
-		pr_err("mooncake: ping_ms %u, ping_miss %u, revoke_ms %u, path_ms %u or connect_ms %u is out of range\n",
+		pr_err("mooncake: out of range: ping_ms %u, ping_miss %u, revoke_ms %u, path_ms %u or connect_ms %u\n",
 		       mc_ping_ms, mc_ping_miss, mc_revoke_ms, mc_path_ms, mc_connect_ms);
 		return -EINVAL;
 	}

@@ -356,7 +356,8 @@ struct mc_path *mc_peer_path(struct mc_peer *peer, unsigned long deadline)
 		left = deadline - jiffies;
 		if (left <= 0)
 			return ERR_PTR(-ETIMEDOUT);
-		left = wait_event_killable_timeout(peer->wait, READ_ONCE(peer->attempts) != seen || READ_ONCE(peer->gone),
+		left = wait_event_killable_timeout(peer->wait,
+						   READ_ONCE(peer->attempts) != seen || READ_ONCE(peer->gone),
 						   left);
 		if (left < 0)
 			return ERR_PTR(-EINTR);

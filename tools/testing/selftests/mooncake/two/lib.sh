@@ -94,4 +94,5 @@ fresh()
 
 objects() { on "$1" sh -c 'rdma -j resource show | python3 -c "
 import json, sys
-print(\" \".join(\"%s=%d\" % (k, d[k]) for d in json.load(sys.stdin) for k in (\"mr\", \"qp\", \"cq\", \"pd\", \"cm_id\") if k in d))"'; }
+print(\" \".join(\"%s=%d\" % (k, d[k]) for d in json.load(sys.stdin)
+	for k in (\"mr\", \"qp\", \"cq\", \"pd\", \"cm_id\") if k in d))"'; }

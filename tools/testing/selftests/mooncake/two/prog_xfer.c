@@ -28,7 +28,7 @@ static int usage(void)
 		"prog_xfer put|get NODE SEG OFF LEN SEED [MS [MISALIGN]]   one request; get verifies every byte\n"
 		"prog_xfer now put|get NODE SEG LEN SEED MS COMMAND   open, run the command, then one request\n"
 		"prog_xfer zero NODE SEG OFF LEN            reads and verifies that all bytes are 0\n"
-		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back in a loop until an error or the time is over\n"
+		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back until an error or the time is over\n"
 		"prog_xfer hold NODE SEG LEN                keeps a large READ in flight until it is killed\n");
 	return 2;
 }
@@ -204,7 +204,8 @@ static void show(const struct nlmsghdr *h, void *arg)
 {
 	static const struct { int attr; const char *name; } nums[] = {
 		{ MC_ATTR_RAIL_ID, "rail" }, { MC_ATTR_LEASES, "leases" }, { MC_ATTR_EPOCH, "epoch" },
-		{ MC_ATTR_READ_BYTES, "read_bytes" }, { MC_ATTR_WRITE_BYTES, "write_bytes" }, { MC_ATTR_READ_OPS, "read_ops" },
+		{ MC_ATTR_READ_BYTES, "read_bytes" }, { MC_ATTR_WRITE_BYTES, "write_bytes" },
+		{ MC_ATTR_READ_OPS, "read_ops" },
 		{ MC_ATTR_WRITE_OPS, "write_ops" }, { MC_ATTR_ERRORS, "errors" }, { MC_ATTR_RETRIES, "retries" },
 		{ MC_ATTR_INFLIGHT, "inflight" }, { MC_ATTR_RECONNECTS, "reconnects" },
 	};
@@ -305,7 +306,8 @@ static int job_start(struct job *j, char **v, uint64_t len, uint64_t ms, unsigne
 
 static void print_cqe(const char *what, const struct mc_cqe *c)
 {
-	printf("%s %s bytes=%llu fail_off=%lld flags=%u rail=%u\n", what, err_name(c->result), (unsigned long long)c->bytes,
+	printf("%s %s bytes=%llu fail_off=%lld flags=%u rail=%u\n", what, err_name(c->result),
+	       (unsigned long long)c->bytes,
 	       (long long)c->fail_off, c->flags, c->rail);
 	fflush(stdout);
 }
@@ -502,8 +504,10 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; int args; int (*fn)(char **v); bool own_message; } verbs[] = {
 		{ "node", 3, do_node, false }, { "key", 2, do_key, false }, { "rail", 2, do_rail, false },
-		{ "rail-del", 1, do_rail_del, false }, { "peer", 2, do_peer, false }, { "peer-del", 1, do_peer_del, false },
-		{ "pool", 2, do_pool, false }, { "pool-destroy", 1, do_pool_destroy, false }, { "fault", 2, do_fault, false },
+		{ "rail-del", 1, do_rail_del, false }, { "peer", 2, do_peer, false },
+		{ "peer-del", 1, do_peer_del, false },
+		{ "pool", 2, do_pool, false }, { "pool-destroy", 1, do_pool_destroy, false },
+		{ "fault", 2, do_fault, false },
 		{ "peers", 0, do_peers, false }, { "rails", 0, do_rails, false }, { "pools", 0, do_pools, false },
 		{ "open", 2, do_open, true }, { "put", 5, do_put, true }, { "get", 5, do_get, true },
 		{ "now", 7, do_now, true },

@@ -31,6 +31,7 @@ ok "its directory is gone" refuses on 1 test -e "$D/rails/1"
 ok "a path over no rail is none" until_true 10 says "down" value 1 "peers/$N2/state"
 x 1 get "$N2" "$s" 0 4096 1 300 > /dev/null 2>&1
 ok "and the peer says why" until_true 10 says "no rail" value 1 "peers/$N2/last_error"
-ok "a rail of the old address gets a new number" says "rail=2" sh -c "'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- sh -c '$X rail rxe0 10.77.0.1; $X rails'"
+ok "a rail of the old address gets a new number" says "rail=2" sh -c \
+	"'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- sh -c '$X rail rxe0 10.77.0.1; $X rails'"
 ok "and the peer is reached over it" until_true 15 x 1 get "$N2" "$s" 0 1048576 1
 ok "the new rail counts from 0" is 1 rails/2/write_bytes 0
