@@ -6,14 +6,14 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 share=$MC_B/vm/$MCVM_SET/share
 plan 6
-delay=5
+delay=4
 
 reset_nodes || note "reset failed"
-ok "a cluster comes up" cluster 16M
+ok "a cluster comes up" cluster 6M
 head -c $((1 << 20)) /dev/urandom > "$share/old"
 
 # Connections exist, so that only data is held back.
-for i in 1 2 3 4 5 6; do ctl 2 object put "warm$i" /mnt/share/old > /dev/null && ctl 2 object rm "warm$i" > /dev/null; done
+for i in 1 2 3; do ctl 2 object put "warm$i" /mnt/share/old > /dev/null && ctl 2 object rm "warm$i" > /dev/null; done
 
 hold() {	# packets of RDMA leave node 2 some seconds late; everything else is not touched
 	mc 30 2 sh -ec "tc qdisc add dev eth0 root handle 1: prio
@@ -31,7 +31,7 @@ ok "puts over the held path fail" [ "$failed" -ge 1 ]
 
 # Fill both pools from node 1: its own pool by copy; what is on node 2 goes over a path of its own direction.
 n=0
-for i in $(seq 24); do
+for i in $(seq 10); do
 	head -c $((1 << 20)) /dev/urandom > "$share/new$i"
 	ctl 1 --timeout 20s object put "new$i" "/mnt/share/new$i" > /dev/null 2>&1 && n=$((n + 1)) && touch "$share/new$i.put"
 done
@@ -40,7 +40,7 @@ mc 30 2 tc qdisc del dev eth0 root
 sleep $((delay + 2))
 
 wrong=0 read=0
-for i in $(seq 24); do
+for i in $(seq 10); do
 	[ -e "$share/new$i.put" ] || continue
 	rm -f "$share/got"
 	ctl 1 --timeout 60s object get "new$i" /mnt/share/got > /dev/null || continue
