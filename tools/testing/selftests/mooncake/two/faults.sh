@@ -49,6 +49,7 @@ until_true 10 grep -q started "$MC_B/hold.out"
 on 1 tc qdisc add dev eth0 root netem loss 100%
 x 2 pool-destroy "$s"
 ok "a silent peer is fenced and the memory is freed" until_true 15 says "mr=0" objects 2
+ok "its connections are destroyed, not only its lease" on 2 sh -c '! grep -q proven /sys/kernel/debug/mooncake/net'
 on 1 tc qdisc del dev eth0 root
 on 1 pkill prog_xfer
 wait $!
