@@ -60,7 +60,7 @@ check: $(B)/.deps $(B)/kernels.lock ## every test with reduced counts; the last 
 check-long: $(B)/.deps $(B)/kernels.lock ## every test with full counts
 	@LONG=1 tools/testing/run
 
-lint: $(B)/.deps ## style and static checks
+lint: $(B)/.deps $(B)/kernels.lock ## style and static checks
 	@tools/lint/run
 
 mutants: $(B)/.deps $(B)/kernels.lock ## break the code on purpose; each breakage must be found by the test it names

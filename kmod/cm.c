@@ -267,8 +267,8 @@ void mc_cset_put(struct mc_cset *set)
 }
 
 /*
- * Disconnecting puts the queue pair into the error state, where everything posted flushes without any packet; draining waits
- * for the end of that flush. Data connections post no receives, so only their send queue is drained.
+ * Disconnecting puts the queue pair into the error state, where everything posted flushes without any packet;
+ * draining waits for the end of that flush. Data connections post no receives, so only their send queue is drained.
  */
 static void conn_down(struct mc_conn *conn)
 {

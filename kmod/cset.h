@@ -3,15 +3,16 @@
  * Connection sets: one control queue pair and the data queue pairs between a rail of this node and one of another.
  *
  * The node that wants to reach the other's segments opens the set and owns it (initiator); the other one only serves
- * (passive). A pair of nodes that use each other's segments has two sets, one in each direction, and each direction fails and
- * recovers on its own. A set is never repaired: it breaks as a whole, its queue pairs go to the error state, are drained and
- * destroyed, and the initiator builds a new one with a higher epoch. The passive side destroys all older sets of the node before it
- * says yes to a new one. That is the fence: after HELLO_ACK no packet of an old set can be executed any more.
+ * (passive). A pair of nodes that use each other's segments has two sets, one in each direction, and each direction
+ * fails and recovers on its own. A set is never repaired: it breaks as a whole, its queue pairs go to the error
+ * state, are drained and destroyed, and the initiator builds a new one with a higher epoch. The passive side destroys
+ * all older sets of the node before it says yes to a new one. That is the fence: after HELLO_ACK no packet of an old
+ * set can be executed any more.
  *
  * Locks: setup_lock > post_lock > ctrl_lock (spinlock). Nobody waits for the network under post_lock.
  *
- * Every wait in here is bounded: by a time-out given to it, or by the flush of a queue pair in the error state, which needs
- * no network. Teardown allocates nothing.
+ * Every wait in here is bounded: by a time-out given to it, or by the flush of a queue pair in the error state, which
+ * needs no network. Teardown allocates nothing.
  */
 #ifndef MC_CSET_H
 #define MC_CSET_H
@@ -196,7 +197,7 @@ int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct
  * @err: -errno
  * @fmt: why, for people; the first reason is kept
  *
- * Any context that may take a spinlock. Calls ops->broken() the first time.
+ * Any context, interrupts included. Calls ops->broken() the first time.
  */
 __printf(3, 4) void mc_cset_break(struct mc_cset *set, int err, const char *fmt, ...);
 

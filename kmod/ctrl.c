@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages of the control connection. Calls are limited to MC_CTRL_CALLS and each message is answered at most once, which is
- * less than the number of receives, and a receive is posted again before its message is handled. A burst of revocations beyond
- * that waits in the sender's queue pair until receives are there (RNR retry).
+ * Messages of the control connection. Calls are limited to MC_CTRL_CALLS and each message is answered at most once,
+ * which is less than the number of receives, and a receive is posted again before its message is handled. A burst of
+ * revocations beyond that waits in the sender's queue pair until receives are there (RNR retry).
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -24,9 +24,9 @@ struct mc_call {
 
 static void tx_put(struct mc_cset *set, struct mc_ctrl_buf *buf)
 {
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	list_add(&buf->link, &set->tx_free);
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 	wake_up(&set->tx_wait);
 }
 
@@ -34,11 +34,11 @@ static struct mc_ctrl_buf *tx_try_get(struct mc_cset *set)
 {
 	struct mc_ctrl_buf *buf;
 
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	buf = list_first_entry_or_null(&set->tx_free, struct mc_ctrl_buf, link);
 	if (buf)
 		list_del(&buf->link);
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 	return buf;
 }
 
@@ -109,37 +109,39 @@ int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms)
 	if (down_timeout(&set->call_slots, left))
 		return -ETIMEDOUT;
 	init_completion(&call.done);
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	msg->id = ++set->next_id;
 	list_add_tail(&call.link, &set->calls);
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 	/* Whoever breaks the set fails the calls of the list; one added after that is caught by the send. */
 	ret = mc_ctrl_send(set, msg);
 	if (!ret && !mc_cset_broken(set))
 		wait_for_completion_timeout(&call.done, left);
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	if (call.err == -EINPROGRESS) {
 		list_del(&call.link);
 		call.err = ret ? -ENOTCONN : -ETIMEDOUT;
 		if (mc_cset_broken(set))
 			call.err = -ENOTCONN;
 	}
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 	up(&set->call_slots);
 	return call.err;
 }
 
+/* Also from a device's interrupt: an asynchronous event of a queue pair breaks the set. */
 void mc_ctrl_fail_calls(struct mc_cset *set)
 {
 	struct mc_call *call, *next;
+	unsigned long flags;
 
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irqsave(&set->ctrl_lock, flags);
 	list_for_each_entry_safe(call, next, &set->calls, link) {
 		list_del(&call->link);
 		call->err = -ENOTCONN;
 		complete(&call->done);
 	}
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irqrestore(&set->ctrl_lock, flags);
 	wake_up(&set->tx_wait);
 }
 
@@ -154,7 +156,7 @@ static void answer(struct mc_cset *set, struct mc_wire_msg *msg)
 {
 	struct mc_call *call;
 
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	list_for_each_entry(call, &set->calls, link) {
 		if (call->msg->id != msg->id)
 			continue;
@@ -164,7 +166,7 @@ static void answer(struct mc_cset *set, struct mc_wire_msg *msg)
 		complete(&call->done);
 		break;
 	}
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 }
 
 static int rx_post(struct mc_ctrl_buf *buf)
@@ -182,7 +184,10 @@ static int rx_post(struct mc_ctrl_buf *buf)
 	return ret;
 }
 
-/* A PING is answered at once, whatever the messages before it are waiting for; without a free buffer it goes unanswered. */
+/*
+ * A PING is answered at once, whatever the messages before it are waiting for; without a free buffer it goes
+ * unanswered.
+ */
 static bool pong(struct mc_cset *set, struct mc_ctrl_buf *rx)
 {
 	struct mc_ctrl_buf *tx;
@@ -215,9 +220,9 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	WRITE_ONCE(set->last_rx, jiffies);
 	if (pong(set, buf))
 		return;
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	list_add_tail(&buf->link, &set->rx_list);
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 	queue_work(mc_net_wq, &set->rx_work);
 }
 
@@ -225,11 +230,11 @@ static struct mc_ctrl_buf *rx_next(struct mc_cset *set)
 {
 	struct mc_ctrl_buf *buf;
 
-	spin_lock(&set->ctrl_lock);
+	spin_lock_irq(&set->ctrl_lock);
 	buf = list_first_entry_or_null(&set->rx_list, struct mc_ctrl_buf, link);
 	if (buf)
 		list_del(&buf->link);
-	spin_unlock(&set->ctrl_lock);
+	spin_unlock_irq(&set->ctrl_lock);
 	return buf;
 }
 

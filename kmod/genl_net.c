@@ -175,7 +175,7 @@ static int dump_end(struct sk_buff *skb, void *hdr, int fill_err)
 static int fill_rail(struct sk_buff *skb, struct mc_rail *rail)
 {
 	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail->id) ||
-	       nla_put_string(skb, MC_ATTR_DEV_NAME, dev_name(&rail->dev->ib->dev)) || put_addr(skb, &rail->addr) ||
+	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev->name) || put_addr(skb, &rail->addr) ||
 	       nla_put_string(skb, MC_ATTR_STATE, "up") || put_counters(skb, &rail->counters);
 }
 

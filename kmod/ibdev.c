@@ -62,6 +62,7 @@ static int dev_add(struct ib_device *ib)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->mrsets);
 	dev->ib = ib;
+	strscpy(dev->name, dev_name(&ib->dev), sizeof(dev->name));
 	dev->chunk_shift = chunk_shift(ib);
 	dev->pd = ib_alloc_pd(ib, 0);
 	if (IS_ERR(dev->pd))
@@ -85,8 +86,8 @@ err_free:
 
 /*
  * Runs before rdma_cm hears of the removal (clients are removed in the reverse order of registration). When it returns,
- * nothing that the module made on the device exists. Every step is bounded: queue pairs in the error state flush without the
- * network. Nothing here allocates.
+ * nothing that the module made on the device exists. Every step is bounded: queue pairs in the error state flush
+ * without the network. Nothing here allocates.
  */
 static void dev_remove(struct ib_device *ib, void *data)
 {
@@ -107,10 +108,22 @@ static void dev_remove(struct ib_device *ib, void *data)
 	mc_ibdev_put(dev);
 }
 
+static void dev_rename(struct ib_device *ib, void *data)
+{
+	struct mc_ibdev *dev = data;
+
+	if (!dev)
+		return;
+	mutex_lock(&devs_lock);
+	strscpy(dev->name, dev_name(&ib->dev), sizeof(dev->name));
+	mutex_unlock(&devs_lock);
+}
+
 static struct ib_client client = {
 	.name = "mooncake",
 	.add = dev_add,
 	.remove = dev_remove,
+	.rename = dev_rename,
 };
 
 int mc_ibdev_init(void)
@@ -130,7 +143,7 @@ static void list_names(char *buf, size_t size)
 
 	strscpy(buf, "none", size);
 	list_for_each_entry(dev, &devs, link)
-		n += scnprintf(buf + n, size - n, "%s%s", n ? " " : "", dev_name(&dev->ib->dev));
+		n += scnprintf(buf + n, size - n, "%s%s", n ? " " : "", dev->name);
 }
 
 struct mc_ibdev *mc_ibdev_find(const char *name, struct netlink_ext_ack *extack)
@@ -140,7 +153,7 @@ struct mc_ibdev *mc_ibdev_find(const char *name, struct netlink_ext_ack *extack)
 
 	mutex_lock(&devs_lock);
 	list_for_each_entry(dev, &devs, link) {
-		if (strcmp(dev_name(&dev->ib->dev), name))
+		if (strcmp(dev->name, name))
 			continue;
 		kref_get(&dev->kref);
 		mutex_unlock(&devs_lock);

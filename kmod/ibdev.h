@@ -2,8 +2,9 @@
 /*
  * RDMA devices that can carry rails.
  *
- * Each usable device has two protection domains: memory registrations and data queue pairs live in @pd, control queue pairs
- * in @ctrl_pd. A node that has not proven who it is only reaches the second one, in which nothing is remotely accessible.
+ * Each usable device has two protection domains: memory registrations and data queue pairs live in @pd, control queue
+ * pairs in @ctrl_pd. A node that has not proven who it is only reaches the second one, in which nothing is remotely
+ * accessible.
  */
 #ifndef MC_IBDEV_H
 #define MC_IBDEV_H
@@ -19,6 +20,7 @@ struct netlink_ext_ack;
  * struct mc_ibdev - one device
  * @kref: list, rails, connection sets, registrations
  * @link: in the list of devices
+ * @name: its name, good for as long as this structure
  * @ib: the device; valid while @gone is false or something made on it still exists
  * @pd: registrations and data queue pairs
  * @ctrl_pd: control queue pairs
@@ -30,6 +32,7 @@ struct netlink_ext_ack;
 struct mc_ibdev {
 	struct kref kref;
 	struct list_head link;
+	char name[IB_DEVICE_NAME_MAX];
 	struct ib_device *ib;
 	struct ib_pd *pd;
 	struct ib_pd *ctrl_pd;

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "mrset.h"
 #include "net.h"
+#include "net_sysfs.h"
 #include "peer.h"
 #include "rail.h"
 
@@ -64,9 +65,12 @@ int mc_net_init(void)
 	mc_net_wq = alloc_workqueue("mooncake_net", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!mc_net_wq)
 		return -ENOMEM;
-	ret = mc_pset_init();
+	ret = mc_net_sysfs_init();
 	if (ret)
 		goto err_wq;
+	ret = mc_pset_init();
+	if (ret)
+		goto err_sysfs;
 	ret = mc_ibdev_init();
 	if (ret)
 		goto err_pset;
@@ -75,12 +79,16 @@ int mc_net_init(void)
 
 err_pset:
 	mc_pset_exit();
+err_sysfs:
+	mc_net_sysfs_exit();
 err_wq:
 	destroy_workqueue(mc_net_wq);
 	return ret;
 }
 
-/* Ways in first (rails), then ways out (peers), then devices, with the registrations that are left, then the workers. */
+/*
+ * Ways in first (rails), then ways out (peers), then devices, with the registrations that are left, then the workers.
+ */
 void mc_net_exit(void)
 {
 	debugfs_lookup_and_remove("net", mc_debugfs);
@@ -89,6 +97,7 @@ void mc_net_exit(void)
 	mc_ibdev_exit();
 	mc_pset_exit();
 	destroy_workqueue(mc_net_wq);
+	mc_net_sysfs_exit();
 	mc_auth_forget();
 }
 
@@ -98,8 +107,8 @@ void mc_net_drop_dev(struct mc_ibdev *dev)
 }
 
 /*
- * Leases first: when they are gone, no peer has a queue pair on which it could use the keys. Then ib_dereg_mr() on every
- * device, which returns when the device has let go of the pages.
+ * Leases first: when they are gone, no peer has a queue pair on which it could use the keys. Then ib_dereg_mr() on
+ * every device, which returns when the device has let go of the pages.
  */
 void mc_net_forget_mem(struct mc_mem *mem)
 {

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "ibdev.h"
+#include "net_sysfs.h"
 #include "peer.h"
 #include "rail.h"
 #include "rdma.h"
@@ -83,8 +84,8 @@ static void set_state(struct mc_peer *peer, enum mc_peer_state state)
 }
 
 /*
- * Take the path down. First nothing is posted on it any more, then it is drained: each posted slice has come back through its
- * completion when mc_cset_destroy() returns, and waits in the retry list or has ended.
+ * Take the path down. First nothing is posted on it any more, then it is drained: each posted slice has come back
+ * through its completion when mc_cset_destroy() returns, and waits in the retry list or has ended.
  */
 static void path_down(struct mc_peer *peer, struct mc_path *path)
 {
@@ -208,6 +209,16 @@ static void attempt_over(struct mc_peer *peer)
 	wake_up_all(&peer->wait);
 }
 
+/* There is nothing to connect with; a set that fails brings its own reason. */
+static int no_attempt(struct mc_peer *peer, int err, const char *why)
+{
+	mutex_lock(&peer->lock);
+	peer->state = MC_PEER_DOWN;
+	strscpy(peer->why, why, sizeof(peer->why));
+	mutex_unlock(&peer->lock);
+	return err;
+}
+
 static int try_connect(struct mc_peer *peer)
 {
 	struct mc_peer_addr addr;
@@ -216,13 +227,13 @@ static int try_connect(struct mc_peer *peer)
 	int ret;
 
 	if (mc_auth_mode() == MC_AUTH_UNSET)
-		return -EACCES;
+		return no_attempt(peer, -EACCES, "no cluster key is loaded and auth none was not asked for");
 	ret = choose(peer, &addr, &rail);
 	if (ret)
-		return ret;
+		return no_attempt(peer, ret, "this node has no rail of the family of any of its addresses");
 	path = path_make(peer, rail);
 	if (!path)
-		return -ENOMEM;
+		return no_attempt(peer, -ENOMEM, "no memory for a connection set");
 	mutex_lock(&peer->lock);
 	peer->trying = path;
 	peer->state = MC_PEER_CONNECTING;
@@ -382,7 +393,12 @@ static struct mc_peer *peer_make(const u8 *node)
 	INIT_LIST_HEAD(&peer->posted);
 	INIT_LIST_HEAD(&peer->retry);
 	INIT_LIST_HEAD(&peer->rsegs);
-	return peer;
+	/* The same node can't be added while it is being removed: netlink commands follow one another. */
+	peer->dir = mc_net_dir_peer(node);
+	if (!IS_ERR(peer->dir))
+		return peer;
+	mc_peer_put(peer);
+	return NULL;
 }
 
 int mc_peer_set(const u8 *node, const struct mc_peer_addr *addrs, u32 n)
@@ -418,6 +434,7 @@ out:
 /* Bounded: the work item's own steps are, and a set that is being connected is broken, which ends the step it is in. */
 static void peer_end(struct mc_peer *peer)
 {
+	mc_net_dir_del(peer->dir);
 	mutex_lock(&peer->lock);
 	peer->gone = true;
 	if (peer->trying)

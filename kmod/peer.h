@@ -2,14 +2,15 @@
 /*
  * Peers: other nodes, as mcnoded installed them, and this node's way to their segments.
  *
- * A work item per peer (conn_work) owns the connection set: it connects when somebody needs the peer, pings, takes a broken set
- * down and builds the next one. While a set is live, pump_work posts slices on it.
+ * A work item per peer (conn_work) owns the connection set: it connects when somebody needs the peer, pings, takes a
+ * broken set down and builds the next one. While a set is live, pump_work posts slices on it.
  *
  *   DOWN -> CONNECTING -> HELLO -> LIVE -> BROKEN -> CONNECTING ...       (BROKEN or DOWN: back-off 100 ms to 5 s)
  *
- * Locks: peer->lock (mutex) protects everything marked (L) and is held while slices are posted. Under it: set->post_lock,
- * mem->mr_lock for a look-up. Nothing that waits for the network, for a completion or for peer->lock's other holders' work runs
- * under it; mc_slice_done(), mc_req_stop() and mc_req_cut_end() are called after it was dropped.
+ * Locks: peer->lock (mutex) protects everything marked (L) and is held while slices are posted. Under it:
+ * set->post_lock, mem->mr_lock for a look-up. Nothing that waits for the network, for a completion or for
+ * peer->lock's other holders' work runs under it; mc_slice_done(), mc_req_stop() and mc_req_cut_end() are called
+ * after it was dropped.
  */
 #ifndef MC_PEER_H
 #define MC_PEER_H
@@ -27,6 +28,7 @@
 #define MC_PEERS_MAX	4096
 #define MC_TRIES_MAX	3	/* failures of a slice's own before its request fails */
 
+struct mc_net_dir;
 struct mc_rail;
 struct mc_rseg;
 struct seq_file;
@@ -92,6 +94,7 @@ struct mc_path {
  * @nposted: entries of @posted (L)
  * @rsegs: segments (L)
  * @counters: what this node moved to and from it
+ * @dir: its directory in sysfs
  */
 struct mc_peer {
 	struct kref kref;
@@ -122,6 +125,7 @@ struct mc_peer {
 	u32 nposted;
 	struct list_head rsegs;
 	struct mc_counters counters;
+	struct mc_net_dir *dir;
 };
 
 /**

@@ -7,6 +7,7 @@
 #include "genl.h"
 #include "ibdev.h"
 #include "lease.h"
+#include "net_sysfs.h"
 #include "peer.h"
 #include "rail.h"
 
@@ -93,6 +94,10 @@ static int insert(struct mc_rail *rail, struct netlink_ext_ack *extack)
 		mc_ext_err(extack, "there are %u rails already, the most there can be", n);
 		return -ENOSPC;
 	}
+	/* Before it is on the list, from which the device's removal may take it at once. */
+	rail->dir = mc_net_dir_rail(rail->id);
+	if (IS_ERR(rail->dir))
+		return PTR_ERR(rail->dir);
 	ret = start(rail, extack);
 	if (!ret)
 		list_add_tail(&rail->link, &rails);
@@ -123,6 +128,7 @@ int mc_rail_add(struct mc_ibdev *dev, const struct sockaddr_storage *addr, u32 *
 		*id = ++last_id;
 	mutex_unlock(&rails_lock);
 	if (ret) {
+		mc_net_dir_del(rail->dir);
 		mc_rail_put(rail);
 		return ret;
 	}
@@ -131,9 +137,13 @@ int mc_rail_add(struct mc_ibdev *dev, const struct sockaddr_storage *addr, u32 *
 	return 0;
 }
 
-/* The listener goes first, so that nothing new comes; then what came through it. The caller has taken the rail off the list. */
+/*
+ * The listener goes first, so that nothing new comes; then what came through it. The caller has taken the rail off
+ * the list.
+ */
 static void rail_end(struct mc_rail *rail)
 {
+	mc_net_dir_del(rail->dir);
 	rdma_destroy_id(rail->listener);
 	mc_pset_drop_rail(rail->id);
 	mc_peer_drop_rail(rail);
@@ -217,4 +227,26 @@ u32 mc_rail_count(int family)
 		n += family == AF_UNSPEC || rail->addr.ss_family == family;
 	mutex_unlock(&rails_lock);
 	return n;
+}
+
+struct mc_rail *mc_rail_find(u32 id)
+{
+	struct mc_rail *rail, *found = NULL;
+
+	mutex_lock(&rails_lock);
+	list_for_each_entry(rail, &rails, link) {
+		if (rail->id != id)
+			continue;
+		kref_get(&rail->kref);
+		found = rail;
+		break;
+	}
+	mutex_unlock(&rails_lock);
+	return found;
+}
+
+/* The port is at the same place in both families. */
+u16 mc_rail_port(const struct mc_rail *rail)
+{
+	return ntohs(((const struct sockaddr_in *)&rail->addr)->sin_port);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Rails: addresses of this node on an RDMA device. Each has a listener bound to its address and is a source for connections. */
+/*
+ * Rails: addresses of this node on an RDMA device. Each has a listener bound to its address and is a source for
+ * connections.
+ */
 #ifndef MC_RAIL_H
 #define MC_RAIL_H
 
@@ -11,6 +14,7 @@
 #include "net.h"
 
 struct mc_ibdev;
+struct mc_net_dir;
 struct netlink_ext_ack;
 
 #define MC_RAILS_MAX	16
@@ -23,6 +27,7 @@ struct netlink_ext_ack;
  * @dev: device, with a reference
  * @addr: address and port
  * @listener: rdma_cm's listening end
+ * @dir: its directory in sysfs
  * @counters: what this node moved through it
  */
 struct mc_rail {
@@ -32,6 +37,7 @@ struct mc_rail {
 	struct mc_ibdev *dev;
 	struct sockaddr_storage addr;
 	struct rdma_cm_id *listener;
+	struct mc_net_dir *dir;
 	struct mc_counters counters;
 };
 
@@ -62,5 +68,7 @@ bool mc_rail_any(void);
 struct mc_rail *mc_rail_nth(int family, u32 n);
 
 u32 mc_rail_count(int family);
+struct mc_rail *mc_rail_find(u32 id);	/* with a reference, or NULL */
+u16 mc_rail_port(const struct mc_rail *rail);
 
 #endif /* MC_RAIL_H */

@@ -55,6 +55,7 @@ void mc_rdma_submit(struct mc_req *req)
 	struct mc_peer *peer = req_peer(req);
 	bool gone, idle;
 
+	mc_req_get(req);	/* it may complete as soon as it is on the queue */
 	mutex_lock(&peer->lock);
 	gone = peer->gone;
 	idle = !peer->path;
@@ -66,11 +67,15 @@ void mc_rdma_submit(struct mc_req *req)
 	if (gone) {
 		mc_req_stop(req, -EHOSTUNREACH);
 		mc_req_cut_end(req);
-		return;
+	} else if (READ_ONCE(req->stop_err)) {
+		/* Its deadline or its file's end came first and did not find it here: there may be no path that would. */
+		mc_rdma_abort(req, false);
+	} else {
+		if (idle)
+			mc_peer_want(peer);
+		queue_work(mc_net_wq, &peer->pump_work);
 	}
-	if (idle)
-		mc_peer_want(peer);
-	queue_work(mc_net_wq, &peer->pump_work);
+	mc_req_put(req);
 }
 
 /*

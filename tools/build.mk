@@ -75,7 +75,7 @@ pc       = $(if $(strip $(2)),$(shell pkg-config $(1) $(2)))
 define unit-rules
 $(1)-objs := $(patsubst %.c,$(U)/obj/$($(1)-dir)/%.o,$($(1)-srcs))
 $$($(1)-objs): UNIT_CFLAGS := $(addprefix -I$($(1)-dir)/,$($(1)-incs)) -I$($(1)-dir) $(call pc,--cflags,$(call pkglibs,$(1)))
-$(U)/lib/lib$(if $(filter mooncake,$(1)),mooncake-all,$(1)).a: $$($(1)-objs)
+$(U)/lib/lib$(if $(filter mooncake,$(1)),mooncake-all,$(1)).a: $$($(1)-objs) $(wildcard $($(1)-dir)/sources.mk)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit-rules,$(u))))
 
@@ -84,7 +84,7 @@ $(U)/lib/libproto.a: $(U)/gen/mooncake.pb-c.o
 $(U)/lib/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar rcs $@ $(filter %.o,$^)
 
 $(U)/gen/mooncake.pb-c.c $(U)/gen/mooncake.pb-c.h &: $(PROTO)
 	@mkdir -p $(U)/gen
@@ -127,6 +127,7 @@ endef
 HAVE := $(foreach p,$(PROGRAMS),$(if $(filter main.c,$($(p)-srcs)),$(p)))
 $(foreach p,$(HAVE),$(eval $(call prog-rules,$(p))))
 programs: $(LIBMC) $(addprefix $(U)/bin/,$(HAVE))
+	@:
 
 # ---- unit tests ----
 
@@ -144,16 +145,28 @@ TESTS += $(patsubst $(1)/tests/test_%.c,$(U)/test/$(notdir $(1))-%,$(wildcard $(
 endef
 $(foreach d,$(DIRS),$(eval $(call test-rules,$(d))))
 tests: $(TESTS)
+	@:
 
-# ---- kernel selftests: each C file one static program ----
+# ---- kernel selftests: each C file of one/ and two/ is a program; C files beside those directories are linked to all ----
 
 ST      := tools/testing/selftests/mooncake
-ST_SRCS := $(wildcard $(ST)/one/*.c $(ST)/two/*.c)
-ST_BINS := $(patsubst $(ST)/%.c,$(B)/selftests/%,$(ST_SRCS))
-$(B)/selftests/%: $(ST)/%.c $(wildcard $(ST)/*.h)
+st-uses :=
+st-libs :=
+-include $(ST)/sources.mk
+ST_LIB  := $(patsubst $(ST)/%.c,$(B)/selftests/obj/%.o,$(wildcard $(ST)/*.c))
+ST_BINS := $(patsubst $(ST)/%.c,$(B)/selftests/%,$(wildcard $(ST)/one/*.c $(ST)/two/*.c))
+ST_CC   = $(CC) $(CFLAGS) -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -MMD -MP -I. -Iuapi -Icommon -I$(ST) \
+	$(foreach u,$(call units,$(st-uses)),-I$($(u)-dir)) $(call pc,--cflags,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses))))
+$(B)/selftests/obj/%.o: $(ST)/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CFLAGS) -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -Iuapi -Icommon -I$(ST) -o $@ $< -lpthread
+	@$(ST_CC) -c -o $@ $<
+$(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses))
+	@mkdir -p $(@D) $(B)/selftests/obj
+	@echo "  CC      $<"
+	@$(ST_CC) -MF $(B)/selftests/obj/$(subst /,-,$*).d -MT $@ -o $@ $< $(ST_LIB) -Wl,--start-group $(call archives,$(st-uses)) \
+		-Wl,--end-group $(call pc,--libs,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses)))) -lpthread
 selftests: $(ST_BINS)
+	@:
 
--include $(shell find $(U)/obj $(U)/gen -name '*.d' 2>/dev/null)
+-include $(shell find $(U)/obj $(U)/gen $(B)/selftests/obj -name '*.d' 2>/dev/null)

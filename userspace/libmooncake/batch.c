@@ -12,11 +12,12 @@ int mc_batch_new(struct mc_dev *dev, uint32_t max, struct mc_batch **out, struct
 	struct mc_batch *b;
 
 	if (!max || max > MC_BATCH_MAX)
-		return mc_error_set(err, -EINVAL, EINVAL, "device %s: batch of %u transfers, not 1 to %u", dev->path, max,
-				    MC_BATCH_MAX);
+		return mc_error_set(err, -EINVAL, EINVAL, "device %s: batch of %u transfers, not 1 to %u", dev->path,
+				    max, MC_BATCH_MAX);
 	b = calloc(1, sizeof(*b) + (size_t)max * sizeof(b->xfers[0]));
 	if (!b)
-		return mc_error_set(err, -ENOMEM, ENOMEM, "device %s: no memory for a batch of %u transfers", dev->path, max);
+		return mc_error_set(err, -ENOMEM, ENOMEM, "device %s: no memory for a batch of %u transfers",
+				    dev->path, max);
 	b->dev = dev;
 	b->max = max;
 	*out = b;
@@ -66,8 +67,9 @@ int mc_batch_submit(struct mc_batch *b, uint64_t timeout_ns, struct mc_error *er
 	int rc;
 
 	if (b->submitted || !b->n || timeout_ns > MC_MAX_TIMEOUT_NS)
-		return mc_error_set(err, -EINVAL, EINVAL, "device %s: %s", dev->path, b->submitted ? "batch submitted twice" :
-				    !b->n ? "empty batch submitted" : "deadline of a batch above one hour");
+		return mc_error_set(err, -EINVAL, EINVAL, "device %s: %s", dev->path,
+				    b->submitted ? "batch submitted twice" : !b->n ? "empty batch submitted" :
+				    "deadline of a batch above one hour");
 	pthread_mutex_lock(&dev->lock);
 	b->submitted = true;
 	b->deadline_ns = timeout_ns ? mc_now_ns() + timeout_ns : 0;
@@ -77,7 +79,8 @@ int mc_batch_submit(struct mc_batch *b, uint64_t timeout_ns, struct mc_error *er
 	pthread_mutex_unlock(&dev->lock);
 	/* Part of it may be under way all the same: then mc_batch_wait() and the results tell. */
 	if (rc && !b->left)
-		return mc_error_set(err, rc, -rc, "device %s: submitting %u transfers: %s", dev->path, b->n, strerror(-rc));
+		return mc_error_set(err, rc, -rc, "device %s: submitting %u transfers: %s", dev->path, b->n,
+				    strerror(-rc));
 	return 0;
 }
 

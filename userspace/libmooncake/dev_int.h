@@ -2,9 +2,10 @@
 /*
  * Inside the device half.
  *
- * Locks: mc_dev.lock protects the ring, the slots, the list of batches that still have something to send, and the results of
- * all batches. Nobody sleeps under it: the one thread that waits in the kernel (the leader) does so without the lock and is
- * the only one that takes completions while it is there; the others wait on @cond until it has looked.
+ * Locks: mc_dev.lock protects the ring, the slots, the list of batches that still have something to send, and the
+ * results of all batches. Nobody sleeps under it: the one thread that waits in the kernel (the leader) does so
+ * without the lock and is the only one that takes completions while it is there; the others wait on @cond until it
+ * has looked.
  */
 #ifndef MC_DEV_INT_H
 #define MC_DEV_INT_H
@@ -32,16 +33,34 @@ struct mc_dev_ops {
 	void (*close)(void *ctx);
 };
 
+/**
+ * struct mc_buf - registered memory
+ * @link: place in dev->bufs
+ * @dev: device
+ * @id: kernel's handle
+ * @addr: first byte
+ * @len: bytes
+ * @refs: the caller and transfers; under dev->lock
+ * @late: transfers that were reported as ended, or abandoned, and may still touch the memory
+ */
 struct mc_buf {
 	LIST_ENTRY(mc_buf) link;
 	struct mc_dev *dev;
 	uint32_t id;
 	void *addr;
 	uint64_t len;
-	int refs;		/* caller and transfers; under dev->lock */
-	atomic_uint late;	/* transfers that were reported as ended, or abandoned, and may still touch the memory */
+	int refs;
+	atomic_uint late;
 };
 
+/**
+ * struct mc_seg - an opened segment
+ * @link: place in dev->segs
+ * @dev: device
+ * @id: kernel's handle
+ * @len: bytes
+ * @local: on this node
+ */
 struct mc_seg {
 	LIST_ENTRY(mc_seg) link;
 	struct mc_dev *dev;
@@ -50,10 +69,19 @@ struct mc_seg {
 	bool local;
 };
 
-/* One transfer of a batch. */
+/**
+ * struct mc_xfer - one transfer of a batch
+ * @done: how it ended
+ * @buf: buffer, NULL once it has ended
+ * @buf_off: first byte there
+ * @seg_off: first byte in the segment
+ * @len: bytes
+ * @seg_id: segment's handle; the kernel knows when it is stale
+ * @opcode: MC_OP_*
+ */
 struct mc_xfer {
 	struct mc_done done;
-	struct mc_buf *buf;	/* NULL once it has ended */
+	struct mc_buf *buf;
 	uint64_t buf_off;
 	uint64_t seg_off;
 	uint64_t len;
@@ -61,30 +89,79 @@ struct mc_xfer {
 	uint8_t opcode;
 };
 
+/**
+ * struct mc_batch - transfers that go together
+ * @link: place in dev->unsent
+ * @dev: device
+ * @max: room
+ * @n: transfers
+ * @sent: how many were handed to the ring
+ * @left: how many have not ended
+ * @submitted: mc_batch_submit() was called
+ * @queued: in dev->unsent
+ * @frozen: results change no more, whatever still comes
+ * @abandoned: freed while some had not ended; the last one frees it
+ * @deadline_ns: on the clock of mc_now_ns(); 0 is the kernel's default
+ * @xfers: the transfers
+ */
 struct mc_batch {
 	TAILQ_ENTRY(mc_batch) link;
 	struct mc_dev *dev;
 	uint32_t max;
 	uint32_t n;
-	uint32_t sent;		/* handed to the ring */
-	uint32_t left;		/* not ended */
+	uint32_t sent;
+	uint32_t left;
 	bool submitted;
-	bool queued;		/* in dev->unsent */
-	bool frozen;		/* results change no more, whatever still comes */
-	bool abandoned;		/* freed while some had not ended */
-	uint64_t deadline_ns;	/* 0: the kernel's default */
+	bool queued;
+	bool frozen;
+	bool abandoned;
+	uint64_t deadline_ns;
 	struct mc_xfer xfers[];
 };
 
-/* What a cookie stands for: an entry the kernel has. */
+/**
+ * struct mc_slot - what a cookie stands for: an entry that the kernel has
+ * @batch: its batch; NULL when free, or ended and waiting for RELEASED
+ * @buf: its buffer, NULL when free
+ * @index: number of the transfer in the batch
+ * @gen: counts the uses of the slot; the upper half of the cookie
+ * @next_free: free list
+ */
 struct mc_slot {
-	struct mc_batch *batch;	/* NULL: free, or ended and waiting for RELEASED */
+	struct mc_batch *batch;
 	struct mc_buf *buf;
 	uint32_t index;
 	uint32_t gen;
 	uint32_t next_free;
 };
 
+/**
+ * struct mc_dev - an open device
+ * @ops: the kernel
+ * @ctx: its first argument
+ * @fd: descriptor for poll()
+ * @path: name for messages
+ * @lock: see above
+ * @cond: signalled when the leader has looked
+ * @leader: a thread waits in the kernel
+ * @sq: submission area
+ * @sqes: its entries
+ * @cq: completion area
+ * @cqes: its entries
+ * @sq_bytes: size of the submission area
+ * @cq_bytes: size of the completion area
+ * @sq_entries: submission entries
+ * @cq_entries: completion entries
+ * @sq_tail: entries filled so far; published at submission
+ * @cq_head: completions taken so far
+ * @unsubmitted: filled entries that the kernel has not consumed
+ * @slots: @cq_entries of them: what is in flight never exceeds the completion ring
+ * @free_slot: head of the free list, UINT32_MAX when none
+ * @stray: completions nobody asked for
+ * @unsent: batches that still have something to send, oldest first
+ * @bufs: all buffers
+ * @segs: all segments
+ */
 struct mc_dev {
 	const struct mc_dev_ops *ops;
 	void *ctx;
@@ -103,10 +180,10 @@ struct mc_dev {
 	uint32_t cq_entries;
 	uint32_t sq_tail;
 	uint32_t cq_head;
-	uint32_t unsubmitted;	/* entries in the ring that the kernel has not consumed */
-	struct mc_slot *slots;	/* cq_entries of them */
-	uint32_t free_slot;	/* head of the free list, UINT32_MAX when none */
-	uint64_t stray;		/* completions nobody asked for */
+	uint32_t unsubmitted;
+	struct mc_slot *slots;
+	uint32_t free_slot;
+	uint64_t stray;
 	TAILQ_HEAD(, mc_batch) unsent;
 	LIST_HEAD(, mc_buf) bufs;
 	LIST_HEAD(, mc_seg) segs;

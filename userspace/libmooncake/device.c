@@ -56,7 +56,8 @@ static const struct mc_dev_ops kernel_ops = {
 static int open_failed(const char *path, int sys, struct mc_error *err)
 {
 	if (sys == ENOENT || sys == ENXIO || sys == ENODEV)
-		return mc_error_set(err, -sys, sys, "device %s: %s: is the module mooncake loaded?", path, strerror(sys));
+		return mc_error_set(err, -sys, sys, "device %s: %s: is the module mooncake loaded?", path,
+				    strerror(sys));
 	if (sys == EACCES || sys == EPERM)
 		return mc_error_set(err, -sys, sys, "device %s: %s: members of group mooncake may open it", path,
 				    strerror(sys));
@@ -91,11 +92,12 @@ static int check_abi(struct mc_dev *dev, uint32_t *entries, struct mc_error *err
 	if (rc)
 		return rc;
 	if (info.abi_major != MC_ABI_MAJOR)
-		return mc_error_set(err, -EPROTO, EPROTO, "device %s: the module's ABI is %u.%u, this library needs %u.x",
-				    dev->path, info.abi_major, info.abi_minor, MC_ABI_MAJOR);
+		return mc_error_set(err, -EPROTO, EPROTO,
+				    "device %s: the module's ABI is %u.%u, this library needs %u.x", dev->path,
+				    info.abi_major, info.abi_minor, MC_ABI_MAJOR);
 	if (*entries > info.max_ring_entries)
-		return mc_error_set(err, -EINVAL, EINVAL, "device %s: ring of %u entries is above its limit of %u", dev->path,
-				    *entries, info.max_ring_entries);
+		return mc_error_set(err, -EINVAL, EINVAL, "device %s: ring of %u entries is above its limit of %u",
+				    dev->path, *entries, info.max_ring_entries);
 	return 0;
 }
 
@@ -106,8 +108,9 @@ static int check_areas(struct mc_dev *dev, const struct mc_ring_setup *s, struct
 	    (uint64_t)s->out_sqe_off + (uint64_t)s->sq_entries * sizeof(struct mc_sqe) <= s->out_sq_bytes &&
 	    (uint64_t)s->out_cqe_off + (uint64_t)s->cq_entries * sizeof(struct mc_cqe) <= s->out_cq_bytes)
 		return 0;
-	return mc_error_set(err, -EPROTO, EPROTO, "device %s: ring areas of %u and %u bytes don't hold %u and %u entries",
-			    dev->path, s->out_sq_bytes, s->out_cq_bytes, s->sq_entries, s->cq_entries);
+	return mc_error_set(err, -EPROTO, EPROTO,
+			    "device %s: ring areas of %u and %u bytes don't hold %u and %u entries", dev->path,
+			    s->out_sq_bytes, s->out_cq_bytes, s->sq_entries, s->cq_entries);
 }
 
 static int map_ring(struct mc_dev *dev, const struct mc_ring_setup *s, struct mc_error *err)
@@ -116,14 +119,14 @@ static int map_ring(struct mc_dev *dev, const struct mc_ring_setup *s, struct mc
 	char *cq;
 
 	if (!sq)
-		return mc_error_set(err, -errno, errno, "device %s: mapping its submission ring (%u bytes): %s", dev->path,
-				    s->out_sq_bytes, strerror(errno));
+		return mc_error_set(err, -errno, errno, "device %s: mapping its submission ring (%u bytes): %s",
+				    dev->path, s->out_sq_bytes, strerror(errno));
 	dev->sq = (struct mc_sq_head *)sq;
 	dev->sq_bytes = s->out_sq_bytes;
 	cq = dev->ops->map(dev->ctx, MC_OFF_CQ, s->out_cq_bytes, false);
 	if (!cq)
-		return mc_error_set(err, -errno, errno, "device %s: mapping its completion ring (%u bytes): %s", dev->path,
-				    s->out_cq_bytes, strerror(errno));
+		return mc_error_set(err, -errno, errno, "device %s: mapping its completion ring (%u bytes): %s",
+				    dev->path, s->out_cq_bytes, strerror(errno));
 	dev->cq = (struct mc_cq_head *)cq;
 	dev->cq_bytes = s->out_cq_bytes;
 	dev->sqes = (struct mc_sqe *)(sq + s->out_sqe_off);
@@ -300,8 +303,8 @@ int mc_buf_register(struct mc_dev *dev, void *addr, uint64_t len, struct mc_buf 
 	rc = dev->ops->ioctl(dev->ctx, MC_IOC_BUF_REG, &r);
 	if (rc) {
 		free(buf);
-		return mc_error_set(err, rc, -rc, "device %s: registering %" PRIu64 " bytes at %p: %s%s", dev->path, len,
-				    addr, strerror(-rc), why_not_registered(rc));
+		return mc_error_set(err, rc, -rc, "device %s: registering %" PRIu64 " bytes at %p: %s%s", dev->path,
+				    len, addr, strerror(-rc), why_not_registered(rc));
 	}
 	buf->dev = dev;
 	buf->id = r.out_id;
@@ -345,10 +348,12 @@ int mc_buf_unregister(struct mc_buf *buf, struct mc_error *err)
 	pthread_mutex_unlock(&dev->lock);
 	if (busy)
 		return mc_error_set(err, -EBUSY, EBUSY,
-				    "device %s: buffer %u (%" PRIu64 " bytes at %p) may still be written: don't reuse it",
+				    "device %s: buffer %u (%" PRIu64
+				    " bytes at %p) may still be written: don't reuse it",
 				    dev->path, h.id, len, addr);
 	if (rc)
-		return mc_error_set(err, rc, -rc, "device %s: unregistering buffer %u: %s", dev->path, h.id, strerror(-rc));
+		return mc_error_set(err, rc, -rc, "device %s: unregistering buffer %u: %s", dev->path, h.id,
+				    strerror(-rc));
 	return 0;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults that a test can ask libmooncake for, by environment variables, in builds with -DMC_FAULT only. All of them are here:
+ * Faults that a test can ask libmooncake for, by environment variables, in builds with -DMC_FAULT only. All of them
+ * are here:
  *
- *   MC_FAULT_HOLD_GET_MS=n   a get waits n ms between learning where an object is and fetching it, behind the check that its
- *                            lease still runs: what the master does meanwhile must not become a wrong answer
- *   MC_FAULT_HOLD_END_MS=n   a put waits n ms between the last byte's arrival and PutEnd: the attempt may be over by then
+ *   MC_FAULT_HOLD_GET_MS=n   a get waits n ms between learning where an object is and fetching it, behind the check
+ *                            that its lease still runs: what the master does meanwhile must not become a wrong answer
+ *   MC_FAULT_HOLD_END_MS=n   a put waits n ms between the last byte's arrival and PutEnd: the attempt may be over
  */
 #ifndef MC_FAULT_H
 #define MC_FAULT_H

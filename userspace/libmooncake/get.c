@@ -106,7 +106,8 @@ static void take_reply(struct get_op *op, Mooncake__V1__GetReplicaListReply *rep
 		return;
 	}
 	/* The master counts the lease from later than this, never from earlier. */
-	op->lease_end = reply->lease_ttl_ms > UINT64_MAX / 4000000 ? UINT64_MAX : asked_ns + reply->lease_ttl_ms * 1000000;
+	op->lease_end =
+		reply->lease_ttl_ms > UINT64_MAX / 4000000 ? UINT64_MAX : asked_ns + reply->lease_ttl_ms * 1000000;
 	op->state = GET_FETCH;
 }
 
@@ -168,8 +169,9 @@ static void lease_over(struct get_op *op)
 {
 	char key[MC_KEY_TEXT];
 
-	mc_item_fail(op->item, MC_ELEASE_EXPIRED, 0, "get '%s': the lease of %" PRIu64 " ms ended before the last byte came",
-		     key_of(op, key), op->reply->lease_ttl_ms);
+	mc_item_fail(op->item, MC_ELEASE_EXPIRED, 0,
+		     "get '%s': the lease of %" PRIu64 " ms ended before the last byte came", key_of(op, key),
+		     op->reply->lease_ttl_ms);
 	op->state = GET_DONE;
 }
 
@@ -179,8 +181,8 @@ static void none_left(struct get_op *op)
 	char key[MC_KEY_TEXT];
 
 	if (!op->item->res.code)
-		mc_item_fail(op->item, MC_EINVALID_REPLICA, 0, "get '%s': none of %zu replicas is complete", key_of(op, key),
-			     op->reply->n_replicas);
+		mc_item_fail(op->item, MC_EINVALID_REPLICA, 0, "get '%s': none of %zu replicas is complete",
+			     key_of(op, key), op->reply->n_replicas);
 	op->state = GET_DONE;
 }
 
@@ -294,9 +296,11 @@ static void judge_get(struct get_wave *w, struct get_op *op)
 		if (!sum.result) {
 			moved(op, &sum);
 		} else {
-			mc_error_set(&err, sum.result, -sum.result, "byte %" PRIu64 " of %" PRIu64 " did not come from node %s: %s",
-				     sum.fail_at, op->reply->size,
-				     mc_uuid_text(op->reply->replicas[op->chosen]->node_uuid.data, node), strerror(-sum.result));
+			mc_error_set(&err, sum.result, -sum.result,
+				     "byte %" PRIu64 " of %" PRIu64 " did not come from node %s: %s", sum.fail_at,
+				     op->reply->size,
+				     mc_uuid_text(op->reply->replicas[op->chosen]->node_uuid.data, node),
+				     strerror(-sum.result));
 			replica_failed(w, op, &err);
 			op->item->res.busy = sum.busy;
 			/* Another attempt would use memory that the first may still write, or time that is over. */

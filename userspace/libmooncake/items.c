@@ -55,8 +55,9 @@ static bool check_piece(const struct mc_store *s, const char *what, struct mc_it
 	}
 	if (p->off > p->buf->len || p->len > p->buf->len - p->off) {
 		mc_item_fail(item, MC_EINVALID_PARAMS, 0,
-			     "%s '%s': piece %u (offset %" PRIu64 ", %" PRIu64 " bytes) is outside its buffer of %" PRIu64, what,
-			     mc_key_text(item->key, item->key_len, key), i, p->off, p->len, p->buf->len);
+			     "%s '%s': piece %u (offset %" PRIu64 ", %" PRIu64
+			     " bytes) is outside its buffer of %" PRIu64,
+			     what, mc_key_text(item->key, item->key_len, key), i, p->off, p->len, p->buf->len);
 		return false;
 	}
 	if (mc_buf_busy(p->buf)) {
@@ -104,8 +105,8 @@ bool mc_check_call(const struct mc_store *s, const char *what, struct mc_item *i
 	for (i = 0; i < n; i++) {
 		memset(&items[i].res, 0, sizeof(items[i].res));
 		if (!s->dev)
-			mc_item_fail(&items[i], MC_EUNAVAILABLE_IN_CURRENT_MODE, 0, "%s: the store was opened without a device",
-				     what);
+			mc_item_fail(&items[i], MC_EUNAVAILABLE_IN_CURRENT_MODE, 0,
+				     "%s: the store was opened without a device", what);
 		else if (!ok)
 			mc_item_fail(&items[i], MC_EINVALID_PARAMS, 0, "%s: batch of %zu items is above %u", what, n,
 				     MC_STORE_MAX_BATCH);

@@ -18,8 +18,8 @@ int mc_store_ready(struct mc_store *s, char *version, size_t version_len, const 
 	int rc;
 
 	err = err ? err : &local;
-	reply = mc_ask(s, "ServiceReady", &req.base, &mooncake__v1__service_ready_reply__descriptor, mc_deadline(s, opts),
-		       err);
+	reply = mc_ask(s, "ServiceReady", &req.base, &mooncake__v1__service_ready_reply__descriptor,
+		       mc_deadline(s, opts), err);
 	if (!reply)
 		return err->code;
 	rc = mc_judge(reply->status, "ServiceReady", err);

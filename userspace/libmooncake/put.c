@@ -71,8 +71,8 @@ static int ask_start(struct put_wave *w, struct mc_error *err)
 	req.tenant = w->s->tenant;
 	req.n_keys = req.n_lengths = w->n;
 	req.config = &config;
-	w->reply = mc_ask(w->s, "BatchPutStart", &req.base, &mooncake__v1__batch_put_start_reply__descriptor, w->deadline,
-			  err);
+	w->reply = mc_ask(w->s, "BatchPutStart", &req.base, &mooncake__v1__batch_put_start_reply__descriptor,
+			  w->deadline, err);
 	free(req.keys);
 	free(req.lengths);
 	if (!w->reply)
@@ -199,7 +199,8 @@ static void fill_batch(struct put_wave *w)
 					 op->start->replicas[r]->offset, true);
 		op->count = w->batch->n - op->first;
 		if (rc)
-			mc_item_fail(op->item, MC_ETRANSFER_FAIL, -rc, "put: preparing the transfer: %s", strerror(-rc));
+			mc_item_fail(op->item, MC_ETRANSFER_FAIL, -rc, "put: preparing the transfer: %s",
+				     strerror(-rc));
 		rc = 0;
 	}
 }
@@ -313,7 +314,8 @@ static void finish_stored(struct put_wave *w)
 		e->token = op->start->token;
 		req.items[req.n_items++] = e;
 	}
-	reply = mc_ask(w->s, "BatchPutEnd", &req.base, &mooncake__v1__batch_status_reply__descriptor, w->deadline, &err);
+	reply = mc_ask(w->s, "BatchPutEnd", &req.base, &mooncake__v1__batch_status_reply__descriptor, w->deadline,
+		       &err);
 	if (!reply || mc_count_matches(w->s, "BatchPutEnd", reply->n_results, n, &err)) {
 		end_unknown(w, &err);
 		goto out;

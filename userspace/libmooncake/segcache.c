@@ -83,7 +83,7 @@ void mc_segcache_flush(struct mc_store *s)
 	}
 }
 
-/* Opening may wait for another node, so it happens without the lock; of two threads that did it one keeps its handle. */
+/* Opening may wait for another node, so it happens without the lock; of two threads that did it one keeps its own. */
 static struct mc_segref *publish(struct mc_store *s, struct mc_segref *mine)
 {
 	struct mc_segref *there;

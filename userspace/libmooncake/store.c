@@ -110,9 +110,18 @@ static int open_device(const struct mc_store_config *cfg, struct mc_dev **dev, s
 	return MC_EUNAVAILABLE_IN_CURRENT_MODE;
 }
 
-int mc_store_open(const struct mc_store_config *cfg, struct mc_store **out, struct mc_error *err)
+int mc_store_open_dev(const struct mc_store_config *cfg, struct mc_dev *dev, struct mc_store **out,
+		      struct mc_error *err)
 {
 	struct mc_rpc_client *client;
+	int rc;
+
+	rc = mc_rpc_client_new(cfg->master ? cfg->master : "127.0.0.1", SERVICE, MC_MASTER_PORT, &client, err);
+	return rc ? rc : mc_store_open_with(cfg, dev, &rpc_ops, client, out, err);
+}
+
+int mc_store_open(const struct mc_store_config *cfg, struct mc_store **out, struct mc_error *err)
+{
 	struct mc_dev *dev;
 	int rc;
 
@@ -122,9 +131,7 @@ int mc_store_open(const struct mc_store_config *cfg, struct mc_store **out, stru
 	rc = open_device(cfg, &dev, err);
 	if (rc)
 		return rc;
-	rc = mc_rpc_client_new(cfg->master ? cfg->master : "127.0.0.1", SERVICE, MC_MASTER_PORT, &client, err);
-	if (!rc)
-		rc = mc_store_open_with(cfg, dev, &rpc_ops, client, out, err);
+	rc = mc_store_open_dev(cfg, dev, out, err);
 	if (rc) {
 		mc_dev_close(dev);
 		return rc;
@@ -213,8 +220,8 @@ uint64_t mc_left_ns(uint64_t until)
 	return now < until ? until - now : 0;
 }
 
-void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req, const ProtobufCMessageDescriptor *type,
-	     uint64_t until, struct mc_error *err)
+void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req,
+	     const ProtobufCMessageDescriptor *type, uint64_t until, struct mc_error *err)
 {
 	int timeout_ms = (mc_left_ns(until) + 999999) / 1000000;
 	ProtobufCMessage *reply = NULL;

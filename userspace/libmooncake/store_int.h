@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the store half. A call is cut into waves of items; each wave asks the master, moves its bytes in one submission and
- * tells the master the outcome before the next wave begins, so that leases and write attempts are short.
+ * Inside the store half. A call is cut into waves of items; each wave asks the master, moves its bytes in one
+ * submission and tells the master the outcome before the next wave begins, so that leases and write attempts are
+ * short.
  *
  * Locks: mc_store.lock protects the cache of opened segments. Nothing else of a store changes after it was opened.
  */
@@ -58,6 +59,21 @@ struct mc_segref {
 	bool cached;
 };
 
+/**
+ * struct mc_store - a store handle
+ * @dev: device, NULL without
+ * @own_dev: close it with the store
+ * @master: the master
+ * @master_ctx: its first argument
+ * @client_uuid: random, names this handle in PutStart, PutEnd and PutRevoke
+ * @tenant: tenant
+ * @timeout_ms: deadline of calls that name none
+ * @replica_num: replicas of puts that name none
+ * @preferred: names of preferred segments
+ * @n_preferred: how many
+ * @lock: protects @segs
+ * @segs: opened segments by the first byte of their UUID
+ */
 struct mc_store {
 	struct mc_dev *dev;
 	bool own_dev;
@@ -88,6 +104,18 @@ int mc_store_open_with(const struct mc_store_config *cfg, struct mc_dev *dev, co
 		       void *master_ctx, struct mc_store **out, struct mc_error *err);
 
 /**
+ * mc_store_open_dev() - mc_store_open() with a given device and the master that @cfg names
+ * @cfg: the rest
+ * @dev: device or NULL; not closed by mc_store_close()
+ * @out: the handle
+ * @err: why not
+ *
+ * Return: as mc_store_open().
+ */
+int mc_store_open_dev(const struct mc_store_config *cfg, struct mc_dev *dev, struct mc_store **out,
+		      struct mc_error *err);
+
+/**
  * mc_deadline() - when a call has to end
  * @s: store
  * @opts: options or NULL
@@ -115,8 +143,8 @@ uint64_t mc_left_ns(uint64_t until);
  *
  * Return: the reply, to be freed, or NULL.
  */
-void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req, const ProtobufCMessageDescriptor *type,
-	     uint64_t until, struct mc_error *err);
+void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req,
+	     const ProtobufCMessageDescriptor *type, uint64_t until, struct mc_error *err);
 
 /**
  * mc_drop_reply() - free what mc_ask() returned

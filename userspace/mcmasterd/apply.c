@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The only writer of the state. Deterministic: what a record does depends on the record and the state, never on a clock,
- * a generator or the configuration.
+ * The only writer of the state. Deterministic: what a record does depends on the record and the state, never on a
+ * clock, a generator or the configuration.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 /*
- * When may an object's ranges be handed out again? Readers hold leases: not before the last one ended, with a margin for
- * clocks and for packets still under way. A writer that has not ended may write until the release timeout. Without
- * either, nothing can touch them: at once.
+ * When may an object's ranges be handed out again? Readers hold leases: not before the last one ended, with a margin
+ * for clocks and for packets still under way. A writer that has not ended may write until the release timeout.
+ * Without either, nothing can touch them: at once.
  */
 static uint64_t reuse_time(const struct mc_object *o, const struct mc_op *op)
 {
@@ -97,6 +97,7 @@ static void register_client(struct mc_state *s, struct mc_node *n, const struct 
 	n->client_since = op->now;
 	n->state = MC_NODE_NEED_REMOUNT;
 	n->info = *op->info;
+	n->inherited = op->inherited;
 	n->need_version = ++s->nodes_version;
 }
 
@@ -112,7 +113,19 @@ static bool node_changed(const struct mc_node *n, const struct mc_node_info *inf
 	return false;
 }
 
-static int apply_ping(struct mc_state *s, const struct mc_op *op)
+static bool new_client(const struct mc_node *n, const struct mc_op *op)
+{
+	return n->state == MC_NODE_GONE || memcmp(n->client, op->client, MC_UUID_LEN);
+}
+
+bool mc_op_registers(const struct mc_state *s, const struct mc_op *op)
+{
+	const struct mc_node *n = mc_state_node(s, op->node);
+
+	return !n || new_client(n, op) || node_changed(n, op->info);
+}
+
+static int apply_register(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_node *n = mc_state_node(s, op->node);
 	bool fresh = !n;
@@ -121,10 +134,19 @@ static int apply_ping(struct mc_state *s, const struct mc_op *op)
 		n = mc_node_add(s, op->node);
 	if (!n)
 		return -ENOMEM;
-	if (fresh || n->state == MC_NODE_GONE || memcmp(n->client, op->client, MC_UUID_LEN))
+	if (fresh || new_client(n, op))
 		register_client(s, n, op);
-	else if (node_changed(n, op->info))
+	else
 		s->nodes_version++;
+	n->info = *op->info;
+	n->last_ping = op->now;
+	return 0;
+}
+
+static int apply_ping(struct mc_state *s, const struct mc_op *op)
+{
+	struct mc_node *n = mc_state_node(s, op->node);
+
 	if (n->state == MC_NODE_NEED_REMOUNT && op->seen_version >= n->need_version &&
 	    op->seen_version <= s->nodes_version)
 		n->state = MC_NODE_OK;
@@ -176,7 +198,7 @@ static int apply_forget(struct mc_state *s, const struct mc_op *op)
 	return 0;
 }
 
-/* A new run of mcnoded mounts the name with a new identity: what the run before had under that name no longer exists. */
+/* A new run of mcnoded mounts the name with a new identity: what the run before had under it no longer exists. */
 static bool replaced(const struct mc_segment *seg, const struct mc_op *op)
 {
 	return memcmp(seg->client, op->client, MC_UUID_LEN) && memcmp(seg->uuid, op->segment, MC_UUID_LEN) &&
@@ -187,10 +209,12 @@ static int apply_mount(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_segment *seg = mc_state_segment(s, op->segment);
 
-	if (!seg)
+	if (!seg) {
 		seg = mc_segment_add(s, op);
-	if (!seg)
-		return -ENOMEM;
+		if (!seg)
+			return -ENOMEM;
+		seg->rest_until = op->until;
+	}
 	memcpy(seg->client, op->client, MC_UUID_LEN);
 	seg->state = MC_SEGMENT_OK;
 	mc_state_node(s, op->node)->state = MC_NODE_OK;
@@ -351,6 +375,7 @@ int mc_op_apply(struct mc_state *s, const struct mc_op *op)
 {
 	static int (* const apply[MC_OP_TYPES])(struct mc_state *s, const struct mc_op *op) = {
 		[MC_OP_PING] = apply_ping,
+		[MC_OP_REGISTER] = apply_register,
 		[MC_OP_EXPIRE] = apply_expire,
 		[MC_OP_FORGET] = apply_forget,
 		[MC_OP_MOUNT] = apply_mount,

@@ -12,11 +12,13 @@
  * struct mc_journal - a backend
  * @name: as MasterStatus shows it
  * @promise: what an acknowledged PutEnd may rely on, for the start-up line
+ * @all: wants the records, too, that need no journal (leases, pings)
  * @append: takes a record; 0 once the promise holds for it, or a negative errno, and then the record is not applied
  */
 struct mc_journal {
 	const char *name;
 	const char *promise;
+	bool all;
 	int (*append)(struct mc_journal *j, const struct mc_op *op);
 };
 

@@ -15,7 +15,7 @@ int mc_log_set(const char *name)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(name, names[i])) {
-			most = i;
+			most = MC_LOG_ERROR + i;
 			return 0;
 		}
 	}

@@ -3,8 +3,8 @@
 #ifndef MC_MASTER_LOG_H
 #define MC_MASTER_LOG_H
 
-/** enum mc_log_level - how important a line is */
-enum mc_log_level { MC_LOG_ERROR, MC_LOG_WARN, MC_LOG_INFO, MC_LOG_DEBUG };
+/** enum mc_log_level - how important a line is; MC_LOG_START is always written */
+enum mc_log_level { MC_LOG_START, MC_LOG_ERROR, MC_LOG_WARN, MC_LOG_INFO, MC_LOG_DEBUG };
 
 /**
  * mc_log_set() - choose what is written

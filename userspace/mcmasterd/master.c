@@ -25,7 +25,7 @@ static uint64_t boottime_ns(void)
 
 uint64_t mc_master_now(const struct mc_master *m)
 {
-	return boottime_ns() - m->start_ns;
+	return m->cfg.clock_ns() - m->start_ns;
 }
 
 /* A random number that is not 0. */
@@ -76,8 +76,10 @@ struct mc_master *mc_master_new(const struct mc_master_config *cfg, struct event
 		return NULL;
 	}
 	m->cfg = *cfg;
+	if (!m->cfg.clock_ns)
+		m->cfg.clock_ns = boottime_ns;
 	/* Time 0 lies a second back, so that no moment of this run is 0. */
-	m->start_ns = boottime_ns() - 1000000000ull;
+	m->start_ns = m->cfg.clock_ns() - 1000000000ull;
 	m->rng.s = boottime_ns() | 1;
 	m->rng.s = random_u64(&m->rng);
 	m->clock_epoch = random_u64(&m->rng);
@@ -104,15 +106,42 @@ static int no_room(const struct mc_state *s, const struct mc_op *op, uint32_t wa
 {
 	struct mc_room room;
 
-	mc_room_of(s, &room);
+	mc_room_of(s, op->now, &room);
 	if (!room.segments)
 		return mc_fail(res, MC_E(NO_AVAILABLE_HANDLE),
 			       "no room for %llu bytes: no segment is mounted", (unsigned long long)op->length);
+	if (room.resting)
+		return mc_fail(res, MC_E(NO_AVAILABLE_HANDLE),
+			       "no room for %u x %llu bytes: %u of %u segments rest after the master's restart, for up "
+			       "to another %llu ms", wanted, (unsigned long long)op->length, room.resting,
+			       room.segments, (unsigned long long)(room.rest_ns / MC_NS_PER_MS));
 	return mc_fail(res, MC_E(NO_AVAILABLE_HANDLE),
 		       "no room for %u x %llu bytes: %u segments of %llu bytes, %llu free, largest hole %llu, "
 		       "%llu waiting for reuse", wanted, (unsigned long long)op->length, room.segments,
 		       (unsigned long long)room.capacity, (unsigned long long)(room.capacity - room.used),
 		       (unsigned long long)room.largest, (unsigned long long)room.waiting);
+}
+
+/* Does this version of the node list come from an earlier master? */
+static bool foreign_version(const struct mc_state *s, uint64_t version)
+{
+	return version && version >> 32 != s->cfg.nodes_version >> 32;
+}
+
+static void decide_nodes(struct mc_master *m, struct mc_op *op)
+{
+	const struct mc_node *n = mc_state_node(&m->state, op->node);
+
+	if (op->type == MC_OP_PING && mc_op_registers(&m->state, op)) {
+		op->type = MC_OP_REGISTER;
+		op->inherited = foreign_version(&m->state, op->seen_version);
+	}
+	/*
+	 * This master knows nothing of the leases and writes that an earlier one granted in this segment. What they may
+	 * still touch is not handed out: they see an error, never another object's bytes.
+	 */
+	if (op->type == MC_OP_MOUNT && n && n->inherited)
+		op->until = op->now + m->cfg.restart_rest_ms * MC_NS_PER_MS;
 }
 
 /* Chance and choice: taken here, carried in the record. */
@@ -121,6 +150,7 @@ static int decide(struct mc_master *m, struct mc_op *op, struct mc_result *res)
 	const struct mc_object *old;
 	uint32_t wanted = op->nplaces, i;
 
+	decide_nodes(m, op);
 	if (op->type == MC_OP_LEASE)
 		op->until = op->now + m->cfg.lease_ttl_ms * MC_NS_PER_MS;
 	if (op->type != MC_OP_PUT_START)
@@ -168,7 +198,7 @@ static void arm_after(struct mc_master *m, const struct mc_op *op)
 
 	if (first)
 		at = min_u64(at, abandon_time(m, first));
-	if (op->type == MC_OP_PING)
+	if (op->type == MC_OP_PING || op->type == MC_OP_REGISTER)
 		at = min_u64(at, op->now + m->cfg.client_ttl_ms * MC_NS_PER_MS);
 	if (at != UINT64_MAX)
 		arm(m, at, op->now);
@@ -271,7 +301,7 @@ static uint64_t sweep_nodes(struct mc_master *m, uint64_t now)
 	while (i-- > 0) {
 		struct mc_node *n = m->state.nodes[i];
 
-		/* A node that expires now is looked at again for when to forget it; one that is forgotten is no more. */
+		/* A node that expires now is looked at again for when to forget it; a forgotten one is no more. */
 		if (node_due(m, n) <= now) {
 			bool forget = n->state == MC_NODE_GONE;
 

@@ -11,7 +11,9 @@
 #include "place.h"
 #include "state.h"
 
-#define MC_VERSION		"0.1.0"
+#ifndef MC_VERSION
+#define MC_VERSION	"0.0.0-unknown"	/* the build gives the real one */
+#endif
 
 /* Two clocks may each be off by this much before they are refused; both ends of a lease count. */
 #define MC_MAX_SKEW_MS		500u
@@ -23,13 +25,16 @@
  * @release_ms: after that its ranges may be reused; above @discard_ms
  * @client_ttl_ms: a node not heard of for that long is gone
  * @retry_bound_ms: how long a transport may go on delivering what was posted before
+ * @restart_rest_ms: how long a segment rests that an earlier master may have handed out
  * @cluster_uuid: this cluster's, if @has_cluster_uuid
  * @has_cluster_uuid: one was given
+ * @clock_ns: monotonic clock, NULL: CLOCK_BOOTTIME; tests bring their own
  */
 struct mc_master_config {
-	uint64_t lease_ttl_ms, discard_ms, release_ms, client_ttl_ms, retry_bound_ms;
+	uint64_t lease_ttl_ms, discard_ms, release_ms, client_ttl_ms, retry_bound_ms, restart_rest_ms;
 	uint8_t cluster_uuid[MC_UUID_LEN];
 	bool has_cluster_uuid;
+	uint64_t (*clock_ns)(void);
 };
 
 /**

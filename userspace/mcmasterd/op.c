@@ -12,6 +12,7 @@ static const struct {
 	bool journaled;
 } types[MC_OP_TYPES] = {
 	[MC_OP_PING] = { "Ping", false },
+	[MC_OP_REGISTER] = { "Register", true },
 	[MC_OP_EXPIRE] = { "Expire", true },
 	[MC_OP_FORGET] = { "Forget", true },
 	[MC_OP_MOUNT] = { "Mount", true },
@@ -116,7 +117,8 @@ static int validate_mount(const struct mc_state *s, const struct mc_op *op, stru
 	char client[MC_UUID_TEXT], node[MC_UUID_TEXT];
 
 	if (!op->size || op->size % MC_PAGE_SIZE || op->size > MC_SEGMENT_MAX)
-		return mc_fail(res, MC_E(INVALID_PARAMS), "segment of %llu bytes; multiples of %llu up to %llu are taken",
+		return mc_fail(res, MC_E(INVALID_PARAMS),
+			       "segment of %llu bytes; multiples of %llu up to %llu are taken",
 			       (unsigned long long)op->size, MC_PAGE_SIZE, (unsigned long long)MC_SEGMENT_MAX);
 	if (!n || n->state == MC_NODE_GONE || !same_uuid(n->client, op->client))
 		return mc_fail(res, MC_E(CLIENT_NOT_FOUND), "client %s does not speak for node %s: ping first",
@@ -234,6 +236,7 @@ int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_r
 	static int (* const validate[MC_OP_TYPES])(const struct mc_state *s, const struct mc_op *op,
 						   struct mc_result *res) = {
 		[MC_OP_PING] = validate_ping,
+		[MC_OP_REGISTER] = validate_ping,
 		[MC_OP_EXPIRE] = validate_own,
 		[MC_OP_FORGET] = validate_own,
 		[MC_OP_MOUNT] = validate_mount,

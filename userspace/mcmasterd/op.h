@@ -4,9 +4,9 @@
  *
  *	validate (op.c, reads the state)  ->  decide (master.c: time, places, token)  ->  journal  ->  apply (apply.c)
  *
- * and only then is answered. A record carries its inputs and every decision that was taken for it: the time, the places,
- * the token, the waiting times as configured. apply() asks nothing else, so that the same records in the same order give
- * the same state, live, in replay or on a standby.
+ * and only then is answered. A record carries its inputs and every decision that was taken for it: the time, the
+ * places, the token, the waiting times as configured. apply() asks nothing else, so that the same records in the same
+ * order give the same state, live, in replay or on a standby.
  */
 #ifndef MC_MASTER_OP_H
 #define MC_MASTER_OP_H
@@ -21,7 +21,8 @@ struct mc_state;
 
 /**
  * enum mc_op_type - what a record does
- * @MC_OP_PING: a node's mcnoded reports; registers node and client
+ * @MC_OP_PING: a node's mcnoded says that it lives; not journaled
+ * @MC_OP_REGISTER: a ping that brings a new node or run of mcnoded, or changed rails
  * @MC_OP_EXPIRE: a node was not heard of for the client TTL: its segments go
  * @MC_OP_FORGET: a node was gone for another client TTL: drop its record
  * @MC_OP_MOUNT: a segment comes, or is taken over by a new run of its node's mcnoded
@@ -36,6 +37,7 @@ struct mc_state;
  */
 enum mc_op_type {
 	MC_OP_PING,
+	MC_OP_REGISTER,
 	MC_OP_EXPIRE,
 	MC_OP_FORGET,
 	MC_OP_MOUNT,
@@ -103,18 +105,19 @@ struct mc_node_info {
  * @length: object's bytes (PUT_START)
  * @token: the attempt (PUT_*, ABANDON)
  * @old_token: abandoned attempt to replace, 0: none (PUT_START)
- * @until: end of the lease (LEASE)
+ * @until: end of the lease (LEASE), of the segment's rest (MOUNT)
  * @quiesced: nothing can write for this attempt any more (PUT_REVOKE)
  * @force: also while leased (REMOVE)
+ * @inherited: the node had an earlier master, which may have handed its segments out (REGISTER)
  * @has_crc32c: @crc32c is valid (PUT_END)
  * @crc32c: checksum of the bytes (PUT_END)
  * @nplaces: replicas to make; as decided, before that as asked for (PUT_START)
  * @places: where (PUT_START)
  * @preferred: names of segments to try first; input of the decision, not of apply (PUT_START)
  * @npreferred: their number
- * @node: node's UUID (PING, EXPIRE, FORGET, MOUNT)
- * @info: what the node says (PING)
- * @seen_version: version of the node list that the caller has (PING)
+ * @node: node's UUID (PING, REGISTER, EXPIRE, FORGET, MOUNT)
+ * @info: what the node says (PING, REGISTER)
+ * @seen_version: version of the node list that the caller has (PING, REGISTER)
  * @segment: segment's UUID (MOUNT, UNMOUNT)
  * @label: segment's name (MOUNT)
  * @size: segment's bytes (MOUNT)
@@ -126,7 +129,7 @@ struct mc_op {
 
 	const struct mc_scoped *name;
 	uint64_t length, token, old_token, until;
-	bool quiesced, force, has_crc32c;
+	bool quiesced, force, inherited, has_crc32c;
 	uint32_t crc32c;
 	uint32_t nplaces;
 	struct mc_place places[MC_REPLICAS_MAX];
@@ -167,6 +170,15 @@ bool mc_op_journaled(enum mc_op_type type);
  * Return: 0 or the number of the error.
  */
 int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_result *res);
+
+/**
+ * mc_op_registers() - does this ping change the node list?
+ * @s: state
+ * @op: MC_OP_PING, validated
+ *
+ * Return: true when it must be journaled, as MC_OP_REGISTER.
+ */
+bool mc_op_registers(const struct mc_state *s, const struct mc_op *op);
 
 /**
  * mc_op_apply() - carry a validated record out

@@ -31,6 +31,8 @@ static const struct ms_flag {
 	  "a node not heard of for that long is gone with its segments" },
 	{ "retry-bound-ms", offsetof(struct mc_master_config, retry_bound_ms), 2000, 0, DAY_MS,
 	  "how long a transport may still deliver what was posted before" },
+	{ "restart-rest-ms", offsetof(struct mc_master_config, restart_rest_ms), 33000, 0, DAY_MS,
+	  "how long a segment rests that an earlier master may have handed out" },
 };
 
 #define NMS (sizeof(ms_flags) / sizeof(ms_flags[0]))

@@ -26,7 +26,7 @@ static void try_segment(struct choice *c, const struct mc_segment *seg)
 	struct mc_place *p = &c->op->places[c->found];
 	uint32_t i;
 
-	if (seg->state != MC_SEGMENT_OK)
+	if (seg->state != MC_SEGMENT_OK || c->op->now < seg->rest_until)
 		return;
 	for (i = 0; i < c->found; i++)
 		if (!memcmp(c->taken[i]->node, seg->node, MC_UUID_LEN) || !strcmp(c->taken[i]->name, seg->name))
@@ -64,7 +64,7 @@ uint32_t mc_place_random(const struct mc_state *s, struct mc_rng *rng, struct mc
 	return c.found;
 }
 
-void mc_room_of(const struct mc_state *s, struct mc_room *room)
+void mc_room_of(const struct mc_state *s, uint64_t now, struct mc_room *room)
 {
 	uint32_t i;
 
@@ -81,5 +81,10 @@ void mc_room_of(const struct mc_state *s, struct mc_room *room)
 		room->waiting += (uint64_t)seg->waiting << MC_PAGE_SHIFT;
 		if (largest > room->largest)
 			room->largest = largest;
+		if (now >= seg->rest_until)
+			continue;
+		room->resting++;
+		if (seg->rest_until - now > room->rest_ns)
+			room->rest_ns = seg->rest_until - now;
 	}
 }

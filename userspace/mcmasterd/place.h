@@ -43,17 +43,20 @@ uint32_t mc_place_random(const struct mc_state *s, struct mc_rng *rng, struct mc
  * @used: bytes taken in them
  * @waiting: of these, bytes that wait for reuse
  * @largest: bytes of the largest hole
+ * @resting: of @segments, those that take no objects yet
+ * @rest_ns: longest time that one of them rests on
  */
 struct mc_room {
-	uint32_t segments;
-	uint64_t capacity, used, waiting, largest;
+	uint32_t segments, resting;
+	uint64_t capacity, used, waiting, largest, rest_ns;
 };
 
 /**
  * mc_room_of() - add all usable segments up
  * @s: state
+ * @now: time
  * @room: result
  */
-void mc_room_of(const struct mc_state *s, struct mc_room *room);
+void mc_room_of(const struct mc_state *s, uint64_t now, struct mc_room *room);
 
 #endif

@@ -82,18 +82,22 @@ uint64_t mc_segment_used(const struct mc_segment *seg)
 	return (uint64_t)mc_alloc_used(seg->alloc) << MC_PAGE_SHIFT;
 }
 
-const char *mc_segment_state_name(enum mc_segment_state state)
+const char *mc_segment_state_name(const struct mc_segment *seg, uint64_t now)
 {
-	return state == MC_SEGMENT_OK ? "ok" : "gone";
+	if (seg->state == MC_SEGMENT_GONE)
+		return "gone";
+	return now < seg->rest_until ? "resting" : "ok";
 }
 
 void mc_segment_dump(const struct mc_segment *seg, FILE *f)
 {
 	char uuid[MC_UUID_TEXT], node[MC_UUID_TEXT], client[MC_UUID_TEXT];
 
-	fprintf(f, "segment %s node %s client %s name %s size %llu %s used %u waiting %u holes %u replicas %llu\n",
-		mc_uuid_text(seg->uuid, uuid), mc_uuid_text(seg->node, node), mc_uuid_text(seg->client, client),
-		seg->name, (unsigned long long)seg->size, mc_segment_state_name(seg->state),
+	fprintf(f, "segment %s node %s client %s name %s size %llu %s rest %llu ", mc_uuid_text(seg->uuid, uuid),
+		mc_uuid_text(seg->node, node), mc_uuid_text(seg->client, client), seg->name,
+		(unsigned long long)seg->size, mc_segment_state_name(seg, UINT64_MAX),
+		(unsigned long long)seg->rest_until);
+	fprintf(f, "used %u waiting %u holes %u replicas %llu\n",
 		mc_alloc_used(seg->alloc), seg->waiting, mc_alloc_holes(seg->alloc),
 		(unsigned long long)seg->nreplicas);
 }

@@ -31,11 +31,12 @@ uint64_t mc_segment_used(const struct mc_segment *seg);
 
 /**
  * mc_segment_state_name() - for people
- * @state: of a segment
+ * @seg: segment
+ * @now: time
  *
- * Return: "ok" or "gone".
+ * Return: "ok", "resting" or "gone".
  */
-const char *mc_segment_state_name(enum mc_segment_state state);
+const char *mc_segment_state_name(const struct mc_segment *seg, uint64_t now);
 
 /**
  * mc_segment_dump() - one line

@@ -130,7 +130,6 @@ static int check_cluster(const struct mc_master *m, const ProtobufCBinaryData *t
 static int do_ping(struct mc_master *m, const V1(PingRequest) *in, const char *peer, struct mc_result *res)
 {
 	struct mc_op op = { .type = MC_OP_PING, .seen_version = in->nodes_version };
-	uint64_t version = m->state.nodes_version;
 	char uuid[MC_UUID_TEXT], addr[MC_ADDR_TEXT];
 	struct mc_node_info info;
 
@@ -140,7 +139,7 @@ static int do_ping(struct mc_master *m, const V1(PingRequest) *in, const char *p
 	memcpy(op.client, in->client_uuid.data, MC_UUID_LEN);
 	if (mc_master_submit(m, &op, res))
 		return res->code;
-	if (m->state.nodes_version != version)
+	if (op.type == MC_OP_REGISTER)
 		mc_log(MC_LOG_INFO, "node %s '%s' at %s", mc_uuid_text(op.node, uuid), info.name,
 		       mc_node_addresses(&info, addr));
 	return 0;
@@ -326,7 +325,8 @@ static void unmount_segment(V1(Master_Service) *base, const V1(UnmountSegmentReq
 	answer_status(done, call, &res);
 }
 
-static V1(SegmentInfo) *write_segment(struct mc_arena *a, const struct mc_state *s, const struct mc_segment *seg)
+static V1(SegmentInfo) *write_segment(struct mc_arena *a, const struct mc_state *s, const struct mc_segment *seg,
+				      uint64_t now)
 {
 	const struct mc_node *n = mc_state_node(s, seg->node);
 	V1(SegmentInfo) *out = mc_arena_alloc(a, 1, sizeof(*out));
@@ -343,7 +343,7 @@ static V1(SegmentInfo) *write_segment(struct mc_arena *a, const struct mc_state 
 	out->used = mc_segment_used(seg);
 	out->waiting = (uint64_t)seg->waiting << MC_PAGE_SHIFT;
 	out->objects = seg->nreplicas;
-	out->state = (char *)mc_segment_state_name(seg->state);
+	out->state = (char *)mc_segment_state_name(seg, now);
 	return out;
 }
 
@@ -351,7 +351,8 @@ static void list_segments(V1(Master_Service) *base, const V1(ListSegmentsRequest
 			  V1(ListSegmentsReply_Closure) done, void *call)
 {
 	struct mc_arena *a = mc_rpc_call_arena(call);
-	const struct mc_state *s = &mc_service_master(base)->state;
+	const struct mc_master *m = mc_service_master(base);
+	const struct mc_state *s = &m->state;
 	struct mc_result res = { 0 };
 	V1(ListSegmentsReply) out;
 	bool ok;
@@ -363,7 +364,7 @@ static void list_segments(V1(Master_Service) *base, const V1(ListSegmentsRequest
 	for (i = 0; ok && i < s->nsegments; i++) {
 		if (*in->name && strcmp(in->name, s->segments[i]->name))
 			continue;
-		out.segments[out.n_segments] = write_segment(a, s, s->segments[i]);
+		out.segments[out.n_segments] = write_segment(a, s, s->segments[i], mc_master_now(m));
 		ok = out.segments[out.n_segments++];
 	}
 	if (*in->name && !out.n_segments && !mc_label_check("segment's name", in->name, true, &res))
@@ -404,10 +405,10 @@ static void master_status(V1(Master_Service) *base, const V1(MasterStatusRequest
 
 	(void)in;
 	mooncake__v1__master_status_reply__init(&out);
-	mc_room_of(&m->state, &room);
+	out.now_ns = mc_master_now(m);
+	mc_room_of(&m->state, out.now_ns, &room);
 	out.status = mc_service_status(a, &res);
 	out.version = MC_VERSION;
-	out.now_ns = mc_master_now(m);
 	out.uptime_ms = out.now_ns / MC_NS_PER_MS - 1000;
 	out.clock_epoch = m->clock_epoch;
 	out.objects = m->state.nobjects;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gRPC side: turns requests into records and look-ups, and results into replies. service.c has the calls about nodes
- * and segments, service_object.c those about objects.
+ * The gRPC side: turns requests into records and look-ups, and results into replies. service.c has the calls about
+ * nodes and segments, service_object.c those about objects.
  */
 #ifndef MC_MASTER_SERVICE_H
 #define MC_MASTER_SERVICE_H

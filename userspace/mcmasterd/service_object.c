@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls about objects. Each has one function for one item, which the single call and the batch both use, so that an item
- * of a batch depends on nothing but itself.
+ * Calls about objects. Each has one function for one item, which the single call and the batch both use, so that an
+ * item of a batch depends on nothing but itself.
  */
 #include "service.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-mcmasterd-srcs := main.c opts.c log.c service.c service_object.c master.c place.c journal.c op.c apply.c state.c \
+mcmasterd-srcs := main.c daemon.c opts.c log.c service.c service_object.c master.c place.c journal.c op.c apply.c state.c \
 	segment.c node.c discard.c table.c alloc.c names.c
 mcmasterd-libs := libnghttp2 libprotobuf-c libevent_core
 mcmasterd-uses := rpc-server proto

@@ -80,6 +80,7 @@ enum mc_segment_state { MC_SEGMENT_OK, MC_SEGMENT_GONE };
  * @state: see above
  * @alloc: which ranges are taken
  * @waiting: pages taken by the discard list
+ * @rest_until: takes no objects before that: an earlier master's readers and writers may still touch it
  * @nreplicas: entries of @replicas
  * @replicas: what is in it
  */
@@ -90,6 +91,7 @@ struct mc_segment {
 	enum mc_segment_state state;
 	struct mc_alloc *alloc;
 	uint32_t waiting;
+	uint64_t rest_until;
 	uint64_t nreplicas;
 	TAILQ_HEAD(, mc_replica) replicas;
 };
@@ -112,12 +114,14 @@ enum mc_node_state { MC_NODE_NEED_REMOUNT, MC_NODE_OK, MC_NODE_GONE };
  * @client_since: when @client registered
  * @last_ping: when it was last heard of
  * @need_version: version of the node list that told it to mount
+ * @inherited: it came from an earlier master
  */
 struct mc_node {
 	uint8_t uuid[MC_UUID_LEN], client[MC_UUID_LEN], old_client[MC_UUID_LEN];
 	struct mc_node_info info;
 	enum mc_node_state state;
 	uint64_t client_since, last_ping, need_version;
+	bool inherited;
 };
 
 /**

@@ -58,7 +58,7 @@ int mcnl_node_set(struct mcnl *nl, const uint8_t *node_uuid, const uint8_t *clus
 		  uint32_t auth)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_NODE_SET, 0);
-	char uuid[MC_UUID_TEXT], what[80];
+	char uuid[MCT_UUID_TEXT], what[80];
 	int rc = 0;
 
 	if (msg) {
@@ -68,7 +68,7 @@ int mcnl_node_set(struct mcnl *nl, const uint8_t *node_uuid, const uint8_t *clus
 		if (auth != MC_AUTH_UNSET)
 			rc |= nla_put_u32(msg, MC_ATTR_AUTH, auth);
 	}
-	snprintf(what, sizeof(what), "node set: %s", mc_uuid_text(node_uuid, uuid));
+	snprintf(what, sizeof(what), "node set: %s", mct_uuid_text(node_uuid, uuid));
 	return send_if(nl, msg, rc, what, NULL, NULL);
 }
 
@@ -111,7 +111,7 @@ int mcnl_rail_add(struct mcnl *nl, const char *dev, const struct mcnl_addr *addr
 		  uint32_t *out_id)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_RAIL_ADD, 0);
-	char text[MC_ADDR_TEXT], what[200];
+	char text[MCT_ADDR_TEXT], what[200];
 	uint32_t id = 0;
 	int rc = 0;
 
@@ -121,7 +121,7 @@ int mcnl_rail_add(struct mcnl *nl, const char *dev, const struct mcnl_addr *addr
 		rc |= nla_put_u16(msg, MC_ATTR_PORT, port);
 	}
 	snprintf(what, sizeof(what), "rail add: device '%.63s' address %s port %u", dev,
-		 mc_addr_text(addr, text), port);
+		 mct_addr_text(addr, text), port);
 	rc = send_if(nl, msg, rc, what, reply_rail_id, &id);
 	if (!rc && out_id)
 		*out_id = id;
@@ -161,24 +161,24 @@ int mcnl_peer_set(struct mcnl *nl, const uint8_t *node_uuid, const struct mcnl_r
 		  size_t n)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_PEER_SET, 0);
-	char uuid[MC_UUID_TEXT], what[80];
+	char uuid[MCT_UUID_TEXT], what[80];
 	int rc = 0;
 
 	if (msg) {
 		rc |= nla_put(msg, MC_ATTR_NODE_UUID, MC_UUID_LEN, node_uuid);
 		rc |= put_rails(msg, rails, n);
 	}
-	snprintf(what, sizeof(what), "peer set: %s", mc_uuid_text(node_uuid, uuid));
+	snprintf(what, sizeof(what), "peer set: %s", mct_uuid_text(node_uuid, uuid));
 	return send_if(nl, msg, rc, what, NULL, NULL);
 }
 
 int mcnl_peer_del(struct mcnl *nl, const uint8_t *node_uuid)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_PEER_DEL, 0);
-	char uuid[MC_UUID_TEXT], what[80];
+	char uuid[MCT_UUID_TEXT], what[80];
 	int rc = msg ? nla_put(msg, MC_ATTR_NODE_UUID, MC_UUID_LEN, node_uuid) : 0;
 
-	snprintf(what, sizeof(what), "peer del: %s", mc_uuid_text(node_uuid, uuid));
+	snprintf(what, sizeof(what), "peer del: %s", mct_uuid_text(node_uuid, uuid));
 	return send_if(nl, msg, rc, what, NULL, NULL);
 }
 
@@ -213,10 +213,10 @@ int mcnl_pool_create(struct mcnl *nl, const char *name, uint64_t len, int32_t nu
 int mcnl_pool_destroy(struct mcnl *nl, const uint8_t *seg_uuid)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_POOL_DESTROY, 0);
-	char uuid[MC_UUID_TEXT], what[80];
+	char uuid[MCT_UUID_TEXT], what[80];
 	int rc = msg ? nla_put(msg, MC_ATTR_SEG_UUID, MC_UUID_LEN, seg_uuid) : 0;
 
-	snprintf(what, sizeof(what), "pool destroy: %s", mc_uuid_text(seg_uuid, uuid));
+	snprintf(what, sizeof(what), "pool destroy: %s", mct_uuid_text(seg_uuid, uuid));
 	return send_if(nl, msg, rc, what, NULL, NULL);
 }
 

@@ -13,9 +13,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *mc_uuid_text(const uint8_t *u, char *to)
+int mct_exit_of_errno(int rc)
 {
-	snprintf(to, MC_UUID_TEXT,
+	switch (rc < 0 ? -rc : rc) {
+	case 0:
+		return MCT_EXIT_OK;
+	case ENOENT:
+	case ENODEV:
+	case ENXIO:
+		return MCT_EXIT_NOT_FOUND;
+	case EEXIST:
+		return MCT_EXIT_EXISTS;
+	case ETIMEDOUT:
+	case ETIME:
+	case EHOSTUNREACH:
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case ENETUNREACH:
+		return MCT_EXIT_UNREACHABLE;
+	case EPERM:
+	case EACCES:
+		return MCT_EXIT_PERMISSION;
+	default:
+		return MCT_EXIT_FAILED;
+	}
+}
+
+const char *mct_uuid_text(const uint8_t *u, char *to)
+{
+	snprintf(to, MCT_UUID_TEXT,
 		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
 		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
 		 u[13], u[14], u[15]);
@@ -46,12 +72,12 @@ static bool hex_bytes(const char *text, uint8_t *to, size_t n)
 	return true;
 }
 
-bool mc_uuid_parse(const char *text, uint8_t *uuid)
+bool mct_uuid_parse(const char *text, uint8_t *uuid)
 {
 	static const uint8_t group[] = { 4, 2, 2, 2, 6 };
 	size_t at = 0;
 
-	if (strlen(text) != MC_UUID_TEXT - 1)
+	if (strlen(text) != MCT_UUID_TEXT - 1)
 		return false;
 	for (size_t g = 0; g < sizeof(group); g++) {
 		if (g && *text++ != '-')
@@ -64,7 +90,7 @@ bool mc_uuid_parse(const char *text, uint8_t *uuid)
 	return true;
 }
 
-bool mc_uuid_is_zero(const uint8_t *uuid)
+bool mct_uuid_is_zero(const uint8_t *uuid)
 {
 	static const uint8_t zero[MC_UUID_LEN];
 
@@ -80,7 +106,7 @@ static int random_bytes(void *to, size_t n)
 	return (size_t)got == n ? 0 : -EIO;
 }
 
-int mc_uuid_random(uint8_t *uuid)
+int mct_uuid_random(uint8_t *uuid)
 {
 	int rc = random_bytes(uuid, MC_UUID_LEN);
 
@@ -89,14 +115,14 @@ int mc_uuid_random(uint8_t *uuid)
 	return rc;
 }
 
-const char *mc_addr_text(const struct mcnl_addr *a, char *to)
+const char *mct_addr_text(const struct mcnl_addr *a, char *to)
 {
-	if (!inet_ntop(a->len == 4 ? AF_INET : AF_INET6, a->bytes, to, MC_ADDR_TEXT))
-		snprintf(to, MC_ADDR_TEXT, "?");
+	if (!inet_ntop(a->len == 4 ? AF_INET : AF_INET6, a->bytes, to, MCT_ADDR_TEXT))
+		snprintf(to, MCT_ADDR_TEXT, "?");
 	return to;
 }
 
-bool mc_addr_parse(const char *text, struct mcnl_addr *a)
+bool mct_addr_parse(const char *text, struct mcnl_addr *a)
 {
 	memset(a, 0, sizeof(*a));
 	if (inet_pton(AF_INET, text, a->bytes) == 1)
@@ -106,7 +132,7 @@ bool mc_addr_parse(const char *text, struct mcnl_addr *a)
 	return a->len != 0;
 }
 
-bool mc_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+bool mct_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
 	char *end;
 	uint64_t v;
@@ -121,7 +147,7 @@ bool mc_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	return true;
 }
 
-bool mc_size_parse(const char *text, uint64_t *out)
+bool mct_size_parse(const char *text, uint64_t *out)
 {
 	static const char units[] = "KMGT";
 	const char *u;
@@ -149,7 +175,31 @@ bool mc_size_parse(const char *text, uint64_t *out)
 	return true;
 }
 
-const char *mc_size_text(uint64_t bytes, char *to, size_t size)
+bool mct_ms_parse(const char *text, uint32_t *ms)
+{
+	static const struct { const char *unit; uint64_t ms; } units[] = {
+		{ "", 1000 }, { "s", 1000 }, { "ms", 1 }, { "m", 60000 },
+	};
+	char digits[16];
+	uint64_t v;
+	size_t n = strspn(text, "0123456789");
+
+	if (!n || n >= sizeof(digits))
+		return false;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(text + n, units[i].unit))
+			continue;
+		if (!mct_u64_parse(digits, 1, 3600000, &v) || v * units[i].ms > 3600000)
+			return false;
+		*ms = (uint32_t)(v * units[i].ms);
+		return true;
+	}
+	return false;
+}
+
+const char *mct_size_text(uint64_t bytes, char *to, size_t size)
 {
 	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
 	unsigned int u = 0;
@@ -211,7 +261,7 @@ static int decode_key(const char *buf, ssize_t n, const char *path, uint8_t *key
 	return -EINVAL;
 }
 
-int mc_key_load(const char *path, uint8_t *key, char *err, size_t errlen)
+int mct_key_load(const char *path, uint8_t *key, char *err, size_t errlen)
 {
 	char buf[2 * MC_KEY_LEN + 2];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -253,7 +303,7 @@ static int write_new(const char *path, mode_t mode, const char *text, const char
 	return 0;
 }
 
-int mc_key_generate(const char *path, char *err, size_t errlen)
+int mct_key_generate(const char *path, char *err, size_t errlen)
 {
 	uint8_t key[MC_KEY_LEN];
 	char text[2 * MC_KEY_LEN + 2];
@@ -270,9 +320,9 @@ int mc_key_generate(const char *path, char *err, size_t errlen)
 	return rc;
 }
 
-int mc_uuid_file_load(const char *path, uint8_t *uuid, char *err, size_t errlen)
+int mct_uuid_file_load(const char *path, uint8_t *uuid, char *err, size_t errlen)
 {
-	char buf[MC_UUID_TEXT + 2];
+	char buf[MCT_UUID_TEXT + 2];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
@@ -284,21 +334,21 @@ int mc_uuid_file_load(const char *path, uint8_t *uuid, char *err, size_t errlen)
 		return fail_path(err, errlen, "uuid file", path, -EIO);
 	buf[n] = '\0';
 	buf[strcspn(buf, "\n")] = '\0';
-	if (!mc_uuid_parse(buf, uuid) || mc_uuid_is_zero(uuid)) {
+	if (!mct_uuid_parse(buf, uuid) || mct_uuid_is_zero(uuid)) {
 		snprintf(err, errlen, "uuid file '%s': '%.40s' is not a UUID", path, buf);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-int mc_uuid_file_create(const char *path, uint8_t *uuid, char *err, size_t errlen)
+int mct_uuid_file_create(const char *path, uint8_t *uuid, char *err, size_t errlen)
 {
-	char text[MC_UUID_TEXT + 1];
-	int rc = mc_uuid_random(uuid);
+	char text[MCT_UUID_TEXT + 1];
+	int rc = mct_uuid_random(uuid);
 
 	if (rc)
 		return fail_path(err, errlen, "uuid file", path, rc);
-	mc_uuid_text(uuid, text);
+	mct_uuid_text(uuid, text);
 	strcat(text, "\n");
 	return write_new(path, 0644, text, "uuid file", err, errlen);
 }

@@ -63,8 +63,8 @@ static int split_bare_v6(const char *text, struct parts *p, struct mc_error *err
 
 	if (last[1] && strspn(last + 1, DIGITS) == strlen(last + 1) && is_v6(text, last - text))
 		return mc_error_set(err, -EINVAL, EINVAL,
-				    "address '%.100s': an IPv6 address with a port needs brackets: '[%.*s]:%.20s'", text,
-				    (int)(last - text), text, last + 1);
+				    "address '%.100s': an IPv6 address with a port needs brackets: '[%.*s]:%.20s'",
+				    text, (int)(last - text), text, last + 1);
 	if (!is_v6(text, len))
 		return bad(err, text, "not an IPv6 address (with a port it needs brackets)", text, len);
 	p->host = text;

@@ -2,9 +2,9 @@
 /*
  * Addresses as people write them: "host:port", "host", "[v6]:port", "[v6%scope]:port", "v6".
  *
- * An IPv6 address with a port needs brackets: "::1:50051" can be read in two ways and is refused with a message that says
- * so. A bare IPv6 literal ("::1", "::") is an address without port unless its end could also be one. Literals are never
- * looked up; what consists of digits and dots is IPv4 or an error.
+ * An IPv6 address with a port needs brackets: "::1:50051" can be read in two ways and is refused with a message that
+ * says so. A bare IPv6 literal ("::1", "::") is an address without port unless its end could also be one. Literals
+ * are never looked up; what consists of digits and dots is IPv4 or an error.
  */
 #ifndef MC_RPC_ADDR_H
 #define MC_RPC_ADDR_H
@@ -68,11 +68,11 @@ int mc_addr_parse(const char *text, uint16_t default_port, unsigned int flags, s
  * @max: room in @out
  * @err: why not
  *
- * A literal answers at once. A name asks the system's resolver, which may take many seconds: see client.c for a way to wait
- * with a limit. With MC_ADDR_LISTEN the name of a network interface stands for its addresses.
+ * A literal answers at once. A name asks the system's resolver, which may take many seconds: see client.c for a way
+ * to wait with a limit. With MC_ADDR_LISTEN the name of a network interface stands for its addresses.
  *
- * Return: how many (at least 1), or -EHOSTUNREACH when the name can't be resolved, -EADDRNOTAVAIL when an interface has no
- * address.
+ * Return: how many (at least 1), or -EHOSTUNREACH when the name can't be resolved, -EADDRNOTAVAIL when an interface
+ * has no address.
  */
 int mc_addr_resolve(const struct mc_addr *addr, struct mc_sockaddr *out, size_t max, struct mc_error *err);
 

@@ -15,7 +15,7 @@
 #define NS_PER_MS	1000000ull
 #define MAX_TIMEOUT_MS	3600000
 
-uint64_t mc_rpc_now_ns(void)
+uint64_t mc_client_now_ns(void)
 {
 	struct timespec ts;
 
@@ -81,7 +81,7 @@ static struct mc_call *call_new(struct mc_rpc_client *c, const char *method, con
 	mc_frame_put_hdr(call->body, len);
 	call->body_len = MC_GRPC_HDR_LEN + protobuf_c_message_pack(req, call->body + MC_GRPC_HDR_LEN);
 	snprintf(call->path, sizeof(call->path), "/%s/%s", c->service, method);
-	call->deadline_ns = mc_rpc_now_ns() + timeout_ms * NS_PER_MS;
+	call->deadline_ns = mc_client_now_ns() + timeout_ms * NS_PER_MS;
 	call->grpc_status = -1;
 	call->refs = 2;
 	mc_frame_reader_init(&call->reader, MC_GRPC_MSG_MAX);
@@ -105,7 +105,7 @@ static int timed_out(struct mc_rpc_client *c, const char *method, int timeout_ms
 			    c->addr.text, timeout_ms);
 }
 
-/* Waits for the end of a call, but not longer than its deadline. Gives up the caller's interest in it only on time-out. */
+/* Waits for the end of a call, but not longer than its deadline: then the caller has no more interest in it. */
 static int call_wait(struct mc_rpc_client *c, struct mc_call *call, const char *method, int timeout_ms,
 		     struct mc_error *err)
 {
@@ -223,8 +223,8 @@ static void fail_queue(struct mc_rpc_client *c, const struct mc_error *err)
 }
 
 /*
- * Streams whose callers are gone are reset. When that leaves nobody, and the server has said nothing since the first of them
- * was sent, the connection is as good as dead: the next call gets a new one.
+ * Streams whose callers are gone are reset. When that leaves nobody, and the server has said nothing since the first
+ * of them was sent, the connection is as good as dead: the next call gets a new one.
  */
 static void drop_cancelled(struct mc_rpc_client *c)
 {
@@ -258,7 +258,7 @@ static void feed_connection(struct mc_rpc_client *c)
 	if (c->conn.session && c->conn.draining && TAILQ_EMPTY(&c->active))
 		mc_conn_drop(c, &drained);
 	if (queue_waits(c) && c->phase == MC_PHASE_DOWN) {
-		if (mc_rpc_now_ns() < c->conn.retry_at_ns)
+		if (mc_client_now_ns() < c->conn.retry_at_ns)
 			fail_queue(c, &c->conn.last);
 		else
 			mc_conn_start(c);
@@ -271,7 +271,7 @@ static void feed_connection(struct mc_rpc_client *c)
 
 static int wait_ms(struct mc_rpc_client *c)
 {
-	uint64_t now = mc_rpc_now_ns();
+	uint64_t now = mc_client_now_ns();
 
 	/* Sending may have ended the connection while calls were waiting for it, or for the next one. */
 	if (c->phase == MC_PHASE_DOWN || (c->conn.draining && TAILQ_EMPTY(&c->active)))
@@ -370,7 +370,8 @@ int mc_rpc_client_new(const char *address, const char *service, uint16_t default
 			close(c->wake);
 		pthread_mutex_destroy(&c->lock);
 		free(c);
-		return mc_error_set(err, MC_EINTERNAL, rc, "can't start the client of %.100s: %s", address, strerror(rc));
+		return mc_error_set(err, MC_EINTERNAL, rc, "can't start the client of %.100s: %s", address,
+				    strerror(rc));
 	}
 	*out = c;
 	return 0;

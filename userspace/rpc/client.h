@@ -2,12 +2,12 @@
 /*
  * Unary gRPC calls to one server over one kept HTTP/2 connection.
  *
- * A client may be used from many threads; their calls share the connection. A thread of its own does the input and output,
- * so that every call ends at its deadline whatever the server, the network or the resolver does.
+ * A client may be used from many threads; their calls share the connection. A thread of its own does the input and
+ * output, so that every call ends at its deadline whatever the server, the network or the resolver does.
  *
- * A connection that fails is tried again with the next call, but not sooner than a pause that doubles from 50 ms to 1 s:
- * calls in that pause fail at once with the error of the last attempt. Calls that were under way when a connection broke
- * fail; they are not repeated, for the server may have carried them out.
+ * A connection that fails is tried again with the next call, but not sooner than a pause that doubles from 50 ms to 1
+ * s: calls in that pause fail at once with the error of the last attempt. Calls that were under way when a connection
+ * broke fail; they are not repeated, for the server may have carried them out.
  */
 #ifndef MC_RPC_CLIENT_H
 #define MC_RPC_CLIENT_H
@@ -49,8 +49,9 @@ void mc_rpc_client_free(struct mc_rpc_client *client);
  * @reply_type: descriptor of the reply
  * @reply: result, to be freed with protobuf_c_message_free_unpacked(); NULL after an error
  * @timeout_ms: deadline, 1 ms to 1 h; also sent as grpc-timeout
- * @err: why not: names the address, and tells a refused connection, an unknown host, a time-out, something that does not
- *	speak HTTP/2 or gRPC, and a gRPC status apart (sys_errno is ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, EPROTO, or 0)
+ * @err: why not: names the address, and tells a refused connection, an unknown host, a time-out, something that does
+ *	not speak HTTP/2 or gRPC, and a gRPC status apart (sys_errno is ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, EPROTO,
+ *	or 0)
  *
  * Return: 0, RPC_FAIL (-900) or RPC_TIMEOUT (-901).
  */

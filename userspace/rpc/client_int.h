@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the gRPC client. Two sides share a struct mc_rpc_client: callers, which queue calls and wait, and one thread that
- * owns the connection.
+ * Inside the gRPC client. Two sides share a struct mc_rpc_client: callers, which queue calls and wait, and one thread
+ * that owns the connection.
  *
  *   under @lock:      queue, stop, phase, and of each call: refs, done, cancelled, err
  *   the thread alone: active, conn, and the rest of each call from the moment it takes it from the queue
  *
- * A call has one reference of its caller and one of whichever list it is in. Only callers watch deadlines: one that gives up
- * marks its call cancelled and wakes the thread, which resets the stream.
+ * A call has one reference of its caller and one of whichever list it is in. Only callers watch deadlines: one that
+ * gives up marks its call cancelled and wakes the thread, which resets the stream.
  */
 #ifndef MC_RPC_CLIENT_INT_H
 #define MC_RPC_CLIENT_INT_H
@@ -180,11 +180,11 @@ struct mc_rpc_client {
 };
 
 /**
- * mc_rpc_now_ns() - CLOCK_MONOTONIC
+ * mc_client_now_ns() - CLOCK_MONOTONIC
  *
  * Return: nanoseconds.
  */
-uint64_t mc_rpc_now_ns(void);
+uint64_t mc_client_now_ns(void);
 
 /**
  * mc_call_put() - drop a reference; the lock is held

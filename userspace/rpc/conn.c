@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The gRPC client's way to a connected socket: resolve, connect to one address after the other, pause after a failure. */
+/* The gRPC client's way to a connected socket: resolve, try one address after the other, pause after a failure. */
 #include "client_int.h"
 
 #include <errno.h>
@@ -138,7 +138,7 @@ void mc_conn_fail(struct mc_rpc_client *c, const struct mc_error *err)
 	unsigned int pause = c->conn.backoff_ms ? c->conn.backoff_ms : BACKOFF_MIN_MS;
 
 	mc_conn_drop(c, err);
-	c->conn.retry_at_ns = mc_rpc_now_ns() + pause * 1000000ull;
+	c->conn.retry_at_ns = mc_client_now_ns() + pause * 1000000ull;
 	c->conn.backoff_ms = pause * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : pause * 2;
 	fail_waiting(c, err);
 }
@@ -164,7 +164,7 @@ static int try_address(struct mc_rpc_client *c, const struct mc_sockaddr *a)
 	if (conn->fd < 0)
 		return errno;
 	set_options(conn->fd);
-	conn->connect_by_ns = mc_rpc_now_ns() + CONNECT_NS;
+	conn->connect_by_ns = mc_client_now_ns() + CONNECT_NS;
 	if (connect(conn->fd, (const struct sockaddr *)&a->sa, a->len) && errno != EINPROGRESS)
 		return errno;
 	return 0;
@@ -248,7 +248,7 @@ void mc_conn_connected(struct mc_rpc_client *c, bool late)
 	socklen_t len = sizeof(int);
 	int sys = 0;
 
-	if (late && mc_rpc_now_ns() < c->conn.connect_by_ns)
+	if (late && mc_client_now_ns() < c->conn.connect_by_ns)
 		return;
 	if (late)
 		sys = ETIMEDOUT;

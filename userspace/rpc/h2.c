@@ -24,7 +24,8 @@ static void wrong_protocol(struct mc_rpc_client *c, const char *how)
 {
 	struct mc_error err;
 
-	mc_error_set(&err, MC_ERPC_FAIL, EPROTO, "%s does not speak HTTP/2 (%s): is this the right port?", c->addr.text, how);
+	mc_error_set(&err, MC_ERPC_FAIL, EPROTO, "%s does not speak HTTP/2 (%s): is this the right port?",
+		     c->addr.text, how);
 	mc_conn_fail(c, &err);
 }
 
@@ -98,7 +99,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data, size_t len, void *arg)
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data, size_t len,
+		   void *arg)
 {
 	struct mc_call *call = nghttp2_session_get_stream_user_data(session, stream_id);
 
@@ -116,26 +118,27 @@ static void judge(const struct mc_rpc_client *c, const struct mc_call *call, uin
 
 	memset(err, 0, sizeof(*err));
 	if (!call->http_status)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without an answer (HTTP/2 error %s)", what,
-			     who, nghttp2_http2_strerror(h2_error));
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without an answer (HTTP/2 error %s)",
+			     what, who, nghttp2_http2_strerror(h2_error));
 	else if (call->http_status != 200)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s is no gRPC server: it answered HTTP status %d", what, who,
-			     call->http_status);
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s is no gRPC server: it answered HTTP status %d", what,
+			     who, call->http_status);
 	else if (!call->is_grpc)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s is no gRPC server: the answer's type is not application/grpc",
-			     what, who);
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO,
+			     "%s: %s is no gRPC server: the answer's type is not application/grpc", what, who);
 	else if (call->read_err)
-		mc_error_set(err, MC_ERPC_FAIL, -call->read_err, "%s: malformed answer of %s (%u bytes announced): %s", what,
-			     who, call->reader.len, strerror(-call->read_err));
+		mc_error_set(err, MC_ERPC_FAIL, -call->read_err,
+			     "%s: malformed answer of %s (%u bytes announced): %s", what, who, call->reader.len,
+			     strerror(-call->read_err));
 	else if (call->grpc_status < 0)
-		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without grpc-status (HTTP/2 error %s)", what,
-			     who, nghttp2_http2_strerror(h2_error));
+		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: %s ended the call without grpc-status (HTTP/2 error %s)",
+			     what, who, nghttp2_http2_strerror(h2_error));
 	else if (call->grpc_status == MC_GRPC_DEADLINE_EXCEEDED)
 		mc_error_set(err, MC_ERPC_TIMEOUT, ETIMEDOUT, "%s: %s gave up at the deadline: %s", what, who,
 			     call->grpc_message);
 	else if (call->grpc_status != MC_GRPC_OK)
-		mc_error_set(err, MC_ERPC_FAIL, 0, "%s: %s answered gRPC status %d %s: %s", what, who, call->grpc_status,
-			     mc_grpc_status_name(call->grpc_status), call->grpc_message);
+		mc_error_set(err, MC_ERPC_FAIL, 0, "%s: %s answered gRPC status %d %s: %s", what, who,
+			     call->grpc_status, mc_grpc_status_name(call->grpc_status), call->grpc_message);
 	else if (!mc_frame_complete(&call->reader))
 		mc_error_set(err, MC_ERPC_FAIL, EPROTO, "%s: the answer of %s ended after %u of %u bytes", what, who,
 			     call->reader.have, call->reader.len);
@@ -228,7 +231,7 @@ static nghttp2_nv nv(const char *name, const char *value)
 void mc_h2_submit(struct mc_rpc_client *c, struct mc_call *call)
 {
 	nghttp2_data_provider body = { .source.ptr = call, .read_callback = on_body };
-	uint64_t now = mc_rpc_now_ns();
+	uint64_t now = mc_client_now_ns();
 	struct mc_error err;
 	char timeout[12];
 	nghttp2_nv headers[] = {
@@ -283,7 +286,7 @@ static bool take(struct mc_rpc_client *c, const uint8_t *data, size_t len)
 	char how[64];
 	ssize_t n;
 
-	c->conn.rx_ns = mc_rpc_now_ns();
+	c->conn.rx_ns = mc_client_now_ns();
 	if (!speaks_h2(&c->conn, data, len)) {
 		describe_first(&c->conn, how);
 		wrong_protocol(c, how);
@@ -313,20 +316,26 @@ void mc_h2_input(struct mc_rpc_client *c)
 		}
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
-		if (!n && !c->conn.first_have)
+		if (!c->conn.first_have && (!n || errno == ECONNRESET || errno == EPIPE))
 			wrong_protocol(c, "it closed the connection without a word");
 		else
 			lost(c, n ? errno : ECONNRESET, n ? strerror(errno) : "closed by the server");
 		return;
 	}
-	if (!nghttp2_session_want_read(c->conn.session) && !nghttp2_session_want_write(c->conn.session))
-		lost(c, EPROTO, "HTTP/2 session ended");
 }
 
 void mc_h2_output(struct mc_rpc_client *c)
 {
 	int rc = nghttp2_session_send(c->conn.session);
+	int sys = errno;
 
-	if (rc)
-		lost(c, errno, rc == NGHTTP2_ERR_CALLBACK_FAILURE ? strerror(errno) : nghttp2_strerror(rc));
+	/* What the server said before it closed its end tells more than the failed send. */
+	if (rc == NGHTTP2_ERR_CALLBACK_FAILURE)
+		mc_h2_input(c);
+	if (rc && c->conn.session)
+		lost(c, sys, rc == NGHTTP2_ERR_CALLBACK_FAILURE ? strerror(sys) : nghttp2_strerror(rc));
+	/* After a protocol error of the server's the session says GOAWAY and wants nothing more. */
+	if (c->conn.session && !nghttp2_session_want_read(c->conn.session) &&
+	    !nghttp2_session_want_write(c->conn.session))
+		lost(c, EPROTO, "the server broke the rules of HTTP/2");
 }

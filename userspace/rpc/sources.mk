@@ -5,3 +5,6 @@ rpc-client-libs := libnghttp2 libprotobuf-c
 
 rpc-server-srcs := server.c stream.c arena.c scan.c addr.c error.c frame.c
 rpc-server-libs := libnghttp2 libevent_core libprotobuf-c
+
+tests-uses := rpc-client rpc-server proto
+tests-libs := cmocka libevent_core

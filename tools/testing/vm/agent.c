@@ -2,9 +2,10 @@
 /*
  * Process 1 of a test machine after its set-up: runs commands for the host, one TCP connection each.
  *
- * Request: le32 length, then that many bytes of NUL-terminated words: the command. Answer: frames of a type byte, a le32
- * length and the bytes: 'o' standard output, 'e' standard error, 'x' the exit status as a decimal number (128 + signal for
- * a killed command), which is the last. When the host closes the connection first, the command's session is killed.
+ * Request: le32 length, then that many bytes of NUL-terminated words: the command. Answer: frames of a
+ * type byte, a le32 length and the bytes: 'o' standard output, 'e' standard error, 'x' the exit status as
+ * a decimal number (128 + signal for a killed command), which is the last. When the host closes the
+ * connection first, the command's session is killed.
  *
  *   agent --calibrate       prints how many times slower than a current machine this one is (1 to 20)
  *   agent PORT              serves
@@ -155,7 +156,10 @@ static int forward(int conn, int fd, char type)
 	return n > 0 && !frame(conn, type, buf, (uint32_t)n);
 }
 
-/* Until the command has ended and its output is read, or the host has gone. Returns the wait status, -1 if killed by us. */
+/*
+ * Until the command has ended and its output is read, or the host has gone.
+ * Returns the wait status, -1 if killed by us.
+ */
 static int relay(int conn, pid_t pid, int out, int err)
 {
 	struct pollfd p[3] = { { out, POLLIN, 0 }, { err, POLLIN, 0 }, { conn, POLLIN, 0 } };

@@ -8,15 +8,17 @@
  *   ASSERT_* ends the test at once, EXPECT_* lets it go on; SKIP(return, "reason").
  *   TEST_HARNESS_MAIN
  *
- * Each test runs in a child of its own with a limit of time (TEST_TIMEOUT(seconds) before the includes, default 30, times
- * MC_TIME_SCALE). Output is TAP. A name that begins with a case, C48_unregister_twice, is printed as "C-48 unregister twice".
- * An argument selects the tests whose printed name contains it.
+ * Each test runs in a child of its own with a limit of time: TEST_WITH_TIMEOUT, TEST_F_TIMEOUT, or
+ * TEST_TIMEOUT_SECONDS defined before the include (default 30), times MC_TIME_SCALE. Output is TAP. A name
+ * that begins with a case, C48_unregister_twice, is printed as "C-48 unregister twice". An argument selects
+ * the tests whose printed name contains it.
  */
 #ifndef MC_KSELFTEST_HARNESS_H
 #define MC_KSELFTEST_HARNESS_H
 
 #include <errno.h>
 #include <inttypes.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,6 +50,9 @@ struct __test_metadata {
 	void (*fn)(struct __test_metadata *meta);
 	struct __test_metadata *next;
 	bool failed;
+	bool armed;		/* env is valid: a failed ASSERT goes to the teardown */
+	pid_t pid;
+	jmp_buf env;
 	char skip[256];
 	int timeout;
 };
@@ -95,7 +100,8 @@ static inline bool mc_long(void)
 
 #define __TEST_IMPL(test_name, seconds) \
 	static void test_name(struct __test_metadata *_metadata); \
-	static struct __test_metadata __meta_##test_name = { .name = #test_name, .fn = test_name, .timeout = (seconds) }; \
+	static struct __test_metadata __meta_##test_name = { \
+		.name = #test_name, .fn = test_name, .timeout = (seconds) }; \
 	static void __attribute__((constructor)) __reg_##test_name(void) { __register_test(&__meta_##test_name); } \
 	static void test_name(struct __test_metadata *_metadata __attribute__((unused)))
 
@@ -132,9 +138,14 @@ static inline bool mc_long(void)
 	{ \
 		__self_##fixture_name self; \
 		memset(&self, 0, sizeof(self)); \
-		__setup_##fixture_name(_metadata, &self, _metadata->variant); \
-		if (!_metadata->failed && !_metadata->skip[0]) \
-			fixture_name##_##test_name(_metadata, &self, _metadata->variant); \
+		_metadata->pid = getpid(); \
+		_metadata->armed = true; \
+		if (!setjmp(_metadata->env)) { \
+			__setup_##fixture_name(_metadata, &self, _metadata->variant); \
+			if (!_metadata->failed && !_metadata->skip[0]) \
+				fixture_name##_##test_name(_metadata, &self, _metadata->variant); \
+		} \
+		_metadata->armed = false; \
 		__teardown_##fixture_name(_metadata, &self, _metadata->variant); \
 	} \
 	static void __attribute__((constructor)) __reg_##fixture_name##_##test_name(void) \
@@ -175,7 +186,8 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 	}
 }
 
-#define TH_LOG(fmt, ...) do { printf("# %s:%d: " fmt "\n", __FILE__, __LINE__, ##__VA_ARGS__); fflush(stdout); } while (0)
+#define TH_LOG(fmt, ...) do { \
+	printf("# %s:%d: " fmt "\n", __FILE__, __LINE__, ##__VA_ARGS__); fflush(stdout); } while (0)
 #define SKIP(statement, fmt, ...) do { \
 	snprintf(_metadata->skip, sizeof(_metadata->skip), fmt, ##__VA_ARGS__); statement; } while (0)
 
@@ -188,7 +200,7 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 		       #seen, (long long)(intptr_t)__seen); \
 		_metadata->failed = true; \
 		if (fatal) \
-			__test_abort(); \
+			__test_abort(_metadata); \
 	} } while (0)
 #define __CMPSTR(expected, seen, op, fatal) do { \
 	const char *__exp = (expected), *__seen = (seen); \
@@ -196,13 +208,15 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 		TH_LOG("expected \"%s\" " #op " \"%s\"", __exp, __seen); \
 		_metadata->failed = true; \
 		if (fatal) \
-			__test_abort(); \
+			__test_abort(_metadata); \
 	} } while (0)
 
-/* The child ends here: its status says failed; nothing of the fixture needs to outlive it. */
-static inline void __test_abort(void)
+/* A test with a fixture goes on in its teardown; others, and children a test has forked, end here. */
+static inline void __test_abort(struct __test_metadata *t)
 {
 	fflush(stdout);
+	if (t->armed && t->pid == getpid())
+		longjmp(t->env, 1);
 	_exit(KSFT_FAIL);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device half of libmooncake: memory of this process, segments of any node, and transfers between them. A thin layer
- * over /dev/mooncake, whose manual is <linux/mooncake.h>.
+ * The device half of libmooncake: memory of this process, segments of any node, and transfers between them. A thin
+ * layer over /dev/mooncake, whose manual is <linux/mooncake.h>.
  *
- * Threads: every function may be called from any thread at any time, with one exception: a struct mc_batch belongs to one
- * thread at a time. All batches of a handle share its ring; threads that wait take turns in the kernel, there is no
- * background thread. After fork() the child must not use a handle of its parent.
+ * Threads: every function may be called from any thread at any time, with one exception: a struct mc_batch belongs to
+ * one thread at a time. All batches of a handle share its ring; threads that wait take turns in the kernel, there is
+ * no background thread. After fork() the child must not use a handle of its parent.
  *
  * Errors: functions return 0 or -errno and fill in a struct mc_error.
  */
@@ -34,13 +34,13 @@ struct mc_batch;	/* transfers that are submitted and waited for together */
 /**
  * mc_dev_open() - open the device and set up its ring
  * @path: device node; NULL for MC_DEV_PATH
- * @ring_entries: submission entries, rounded up to a power of two; 0 for MC_DEV_RING_ENTRIES. Batches may be larger: they
- *	go out in waves
+ * @ring_entries: submission entries, rounded up to a power of two; 0 for MC_DEV_RING_ENTRIES. Batches may be larger:
+ *	they go out in waves
  * @out: the handle
  * @err: why not
  *
- * Return: 0, -ENOENT (no such node: is the module loaded?), -EACCES (group mooncake), -EPROTO (ABI major differs), -ENOMEM,
- * or what the kernel said.
+ * Return: 0, -ENOENT (no such node: is the module loaded?), -EACCES (group mooncake), -EPROTO (ABI major differs),
+ * -ENOMEM, or what the kernel said.
  */
 int mc_dev_open(const char *path, uint32_t ring_entries, struct mc_dev **out, struct mc_error *err);
 
@@ -99,8 +99,8 @@ int mc_buf_register(struct mc_dev *dev, void *addr, uint64_t len, struct mc_buf 
  *
  * The handle is gone whatever the result, and memory is unpinned once no request uses it.
  *
- * Return: 0, or -EBUSY when the device may still write into the memory (see mc_buf_busy()): it stays pinned, and the caller
- * must not free or reuse it before it closes the device.
+ * Return: 0, or -EBUSY when the device may still write into the memory (see mc_buf_busy()): it stays pinned, and the
+ * caller must not free or reuse it before it closes the device.
  */
 int mc_buf_unregister(struct mc_buf *buf, struct mc_error *err);
 
@@ -243,8 +243,8 @@ int mc_batch_submit(struct mc_batch *b, uint64_t timeout_ns, struct mc_error *er
  * @timeout_ns: longest wait; 0 only looks
  * @err: why not
  *
- * Return: 0 when all have ended (well or not: see mc_batch_done()), -ETIME when the wait ended first, or -errno when the
- * kernel refused to go on; transfers that had not been started then have ended with that error.
+ * Return: 0 when all have ended (well or not: see mc_batch_done()), -ETIME when the wait ended first, or -errno when
+ * the kernel refused to go on; transfers that had not been started then have ended with that error.
  */
 int mc_batch_wait(struct mc_batch *b, uint64_t timeout_ns, struct mc_error *err);
 

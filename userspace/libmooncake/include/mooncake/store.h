@@ -18,14 +18,14 @@
  *
  * What holds for every call
  *   - It returns 0 or a negative enum mc_code, and fills in a struct mc_error.
- *   - It ends by its deadline plus half a second: RPC_TIMEOUT when the master did not answer, TRANSFER_FAIL with sys_errno
- *     ETIMEDOUT when bytes did not move.
+ *   - It ends by its deadline plus half a second: RPC_TIMEOUT when the master did not answer, TRANSFER_FAIL with
+ *     sys_errno ETIMEDOUT when bytes did not move.
  *   - When it has returned, its memory is the caller's again, unless the result says busy.
  *   - A store handle may be used from many threads. After fork() the child must not use a handle of its parent.
  *   - Each item of a batch has its own result, which depends on that item alone. The same key may appear twice.
  *
- * Limits: keys 1 to 4096 bytes of any value; objects 1 byte to the size of the largest free range of a segment, at most
- * 1 TiB; MC_STORE_MAX_BATCH items a batch; MC_STORE_MAX_PIECES pieces an item.
+ * Limits: keys 1 to 4096 bytes of any value; objects 1 byte to the size of the largest free range of a segment, at
+ * most 1 TiB; MC_STORE_MAX_BATCH items a batch; MC_STORE_MAX_PIECES pieces an item.
  */
 #ifndef MOONCAKE_STORE_H
 #define MOONCAKE_STORE_H
@@ -107,8 +107,8 @@ struct mc_piece {
  * @code: 0 or a negative enum mc_code
  * @sys_errno: errno behind a TRANSFER_FAIL, else 0
  * @bytes: get: size of the object, all of which is in the caller's memory; put: bytes stored. 0 after an error
- * @node_uuid: node that served the bytes (get), or holds the first replica (put); valid after success, and after an error
- *	when @located
+ * @node_uuid: node that served the bytes (get), or holds the first replica (put); valid after success, and after an
+ *	error when @located
  * @seg_uuid: segment on that node
  * @offset: where in it
  * @rail: rail of the first slice, 0 for a local copy
@@ -167,7 +167,8 @@ void mc_store_config_init(struct mc_store_config *cfg);
  *
  * The master is asked for nothing: an unreachable one shows with the first call. The handle has a random client UUID.
  *
- * Return: 0, INVALID_PARAMS (the address), UNAVAILABLE_IN_CURRENT_MODE (the device; sys_errno says why), INTERNAL_ERROR.
+ * Return: 0, INVALID_PARAMS (the address), UNAVAILABLE_IN_CURRENT_MODE (the device; sys_errno says why),
+ * INTERNAL_ERROR.
  */
 int mc_store_open(const struct mc_store_config *cfg, struct mc_store **out, struct mc_error *err);
 
@@ -208,8 +209,8 @@ int mc_store_ready(struct mc_store *store, char *version, size_t version_len, co
  * @out: the buffer; give it back with mc_store_unregister()
  * @err: why not; sys_errno is mc_buf_register()'s
  *
- * Return: 0, INVALID_PARAMS (address, length), UNAVAILABLE_IN_CURRENT_MODE (no device), BUFFER_OVERFLOW (limits: memlock,
- * number of buffers), INTERNAL_ERROR.
+ * Return: 0, INVALID_PARAMS (address, length), UNAVAILABLE_IN_CURRENT_MODE (no device), BUFFER_OVERFLOW (limits:
+ * memlock, number of buffers), INTERNAL_ERROR.
  */
 int mc_store_register(struct mc_store *store, void *addr, uint64_t len, struct mc_buf **out, struct mc_error *err);
 
@@ -235,12 +236,12 @@ int mc_store_unregister(struct mc_store *store, struct mc_buf *buf, struct mc_er
  * @res: result, or NULL
  * @err: why not
  *
- * Success means: every byte of every replica has arrived and the master has made the object readable. A key that exists, or
- * that someone is writing, is OBJECT_ALREADY_EXISTS, and nothing was stored. After RPC_FAIL or RPC_TIMEOUT from finishing
- * the put the text says that the outcome is unknown; after every other error the object is not there.
+ * Success means: every byte of every replica has arrived and the master has made the object readable. A key that
+ * exists, or that someone is writing, is OBJECT_ALREADY_EXISTS, and nothing was stored. After RPC_FAIL or RPC_TIMEOUT
+ * from finishing the put the text says that the outcome is unknown; after every other error the object is not there.
  *
- * Return: 0, OBJECT_ALREADY_EXISTS, NO_AVAILABLE_HANDLE (no room), TRANSFER_FAIL, INVALID_PARAMS, INVALID_KEY, RPC_FAIL,
- * RPC_TIMEOUT, or what the master said.
+ * Return: 0, OBJECT_ALREADY_EXISTS, NO_AVAILABLE_HANDLE (no room), TRANSFER_FAIL, INVALID_PARAMS, INVALID_KEY,
+ * RPC_FAIL, RPC_TIMEOUT, or what the master said.
  */
 int mc_store_put(struct mc_store *store, const void *key, size_t key_len, struct mc_buf *buf, uint64_t off,
 		 uint64_t len, const struct mc_opts *opts, struct mc_result *res, struct mc_error *err);
@@ -259,9 +260,9 @@ int mc_store_put(struct mc_store *store, const void *key, size_t key_len, struct
  *
  * Success means: exactly the bytes of one complete put. After an error nothing in the destination is valid.
  *
- * Return: 0, OBJECT_NOT_FOUND, REPLICA_IS_NOT_READY, LEASE_EXPIRED (the object was not protected until the last byte came),
- * INVALID_PARAMS (destination smaller than the object), INVALID_REPLICA (none is complete), TRANSFER_FAIL, RPC_FAIL,
- * RPC_TIMEOUT, or what the master said.
+ * Return: 0, OBJECT_NOT_FOUND, REPLICA_IS_NOT_READY, LEASE_EXPIRED (the object was not protected until the last byte
+ * came), INVALID_PARAMS (destination smaller than the object), INVALID_REPLICA (none is complete), TRANSFER_FAIL,
+ * RPC_FAIL, RPC_TIMEOUT, or what the master said.
  */
 int mc_store_get(struct mc_store *store, const void *key, size_t key_len, struct mc_buf *buf, uint64_t off,
 		 uint64_t len, const struct mc_opts *opts, struct mc_result *res, struct mc_error *err);
@@ -274,8 +275,8 @@ int mc_store_get(struct mc_store *store, const void *key, size_t key_len, struct
  * @opts: options or NULL
  * @err: the first item that failed, or why the batch was refused
  *
- * Return: 0 when every item has code 0, else the code of the first that has not. Every item's result is written whatever
- * the return value is.
+ * Return: 0 when every item has code 0, else the code of the first that has not. Every item's result is written
+ * whatever the return value is.
  */
 int mc_store_put_batch(struct mc_store *store, struct mc_item *items, size_t n, const struct mc_opts *opts,
 		       struct mc_error *err);

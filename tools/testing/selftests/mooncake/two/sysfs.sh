@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Rails and peers in sysfs: one value a file, the same as over netlink.
+. "$(dirname "$0")/lib.sh"
+D=/sys/class/misc/mooncake
+
+value() { on "$1" cat "$D/$2"; }
+is() { equal "$(value "$1" "$2")" "$3"; }
+
+fresh || echo "# setting up failed"
+s=$(x 2 pool p 8388608)
+ok "a rail has a directory with its device" is 1 rails/1/device rxe0
+ok "its address" is 1 rails/1/address 10.77.0.1
+ok "and its port" is 1 rails/1/port 50060
+ok "a peer nobody has used is down" is 1 "peers/$N2/state" down
+ok "3 MiB are put" x 1 put "$N2" "$s" 0 3145728 1
+ok "1 MiB is got" x 1 get "$N2" "$s" 0 1048576 1
+ok "the peer is live" is 1 "peers/$N2/state" live
+ok "no error is left" is 1 "peers/$N2/last_error" ""
+ok "the peer's bytes written" is 1 "peers/$N2/write_bytes" 3145728
+ok "the peer's bytes read" is 1 "peers/$N2/read_bytes" 1048576
+ok "the peer's slices of 64 KiB" is 1 "peers/$N2/write_ops" 48
+ok "the rail's bytes written" is 1 rails/1/write_bytes 3145728
+ok "nothing in flight" is 1 rails/1/inflight 0
+ok "the owner's processor took no part" is 2 "peers/$N1/write_bytes" 0
+ok "the epoch is netlink's" is 1 "peers/$N2/epoch" "$(field 1 peers epoch)"
+
+# A file that is open while its object goes: reading it says ENODEV and keeps nothing alive.
+ok "a rail goes while its file is open" on 1 sh -c 'exec 3< '$D'/rails/1/device; '"$X"' rail-del 1; cat <&3 2>&1; true'
+ok "its directory is gone" refuses on 1 test -e "$D/rails/1"
+ok "a path over no rail is none" until_true 10 says "down" value 1 "peers/$N2/state"
+x 1 get "$N2" "$s" 0 4096 1 300 > /dev/null 2>&1
+ok "and the peer says why" until_true 10 says "no rail" value 1 "peers/$N2/last_error"
+ok "a rail of the old address gets a new number" says "rail=2" sh -c "'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- sh -c '$X rail rxe0 10.77.0.1; $X rails'"
+ok "and the peer is reached over it" until_true 15 x 1 get "$N2" "$s" 0 1048576 1
+ok "the new rail counts from 0" is 1 rails/2/write_bytes 0
