@@ -9,6 +9,7 @@
 #define ACK_TIMEOUT	16	/* 4.096 us << 16 = 0.27 s for each try of a packet */
 #define RETRIES		7
 #define RD_DEPTH_MAX	16
+#define REG_WAIT	(10 * HZ)
 #define SQ_RESERVE	8	/* registration and drain requests come on top of the slices */
 
 bool mc_cset_broken(struct mc_cset *set)
@@ -60,7 +61,7 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		conn->status = -EHOSTUNREACH;
+		conn->status = -ENETUNREACH;	/* may pass: not EHOSTUNREACH, with which openers give up at once */
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		conn->status = reject_reason(id, event);
@@ -323,10 +324,14 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&wait->done);
 }
 
-/* Posted on a queue pair that is up and not yet dead, so that draining it ends the wait at the latest. */
+/*
+ * Registrations have a connection of their own: soft-RoCE repeats one when a packet before it in the same queue is
+ * sent again, finds the key in use and leaves the queue pair stuck. It is posted while the queue pair is up and not
+ * yet dead, so that draining ends the wait at the latest; a device that does not answer gets its queue pair drained.
+ */
 int mc_cset_reg(struct mc_cset *set, struct ib_reg_wr *wr)
 {
-	struct mc_conn *conn = &set->conn[1];
+	struct mc_conn *conn = &set->conn[MC_CONN_REG];
 	struct reg_wait wait = { .cqe.done = reg_done };
 	int ret = -ENOTCONN;
 
@@ -339,7 +344,10 @@ int mc_cset_reg(struct mc_cset *set, struct ib_reg_wr *wr)
 	mutex_unlock(&set->post_lock);
 	if (ret)
 		return ret;
-	wait_for_completion(&wait.done);
+	if (!wait_for_completion_timeout(&wait.done, REG_WAIT)) {
+		mc_cset_break(set, -EIO, "a registration did not end in %d s", REG_WAIT / HZ);
+		wait_for_completion(&wait.done);
+	}
 	if (wait.status == IB_WC_SUCCESS)
 		return 0;
 	mc_cset_break(set, -EIO, "registration: %s", ib_wc_status_msg(wait.status));

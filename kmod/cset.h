@@ -32,7 +32,8 @@
 #include "mc_wire.h"
 
 #define MC_DATA_QPS	2
-#define MC_CONNS	(1 + MC_DATA_QPS)	/* 0 is the control connection */
+#define MC_CONN_REG	(1 + MC_DATA_QPS)	/* carries registrations, no packets */
+#define MC_CONNS	(2 + MC_DATA_QPS)	/* 0 is the control connection */
 #define MC_SQ_CREDITS	64			/* slices posted on one data queue pair */
 #define MC_CTRL_BUFS	64			/* each way; more than calls and revocations under way */
 #define MC_CTRL_CALLS	16			/* calls under way on one set */
@@ -216,7 +217,7 @@ void mc_cset_get(struct mc_cset *set);
 void mc_cset_put(struct mc_cset *set);
 
 /**
- * mc_cset_reg - have a registration done by the first data connection
+ * mc_cset_reg - have a registration done
  * @set: connected set
  * @wr: the work request
  *

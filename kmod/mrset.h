@@ -32,7 +32,7 @@ bool mc_mrset_lkey(struct mc_mem *mem, struct mc_ibdev *dev, u64 idx, u32 *lkey)
 /**
  * mc_mrset_ensure - register chunks that are not registered
  * @mem: memory; stays alive during the call
- * @set: connected set of the device, its first data queue pair carries the work requests
+ * @set: connected set of the device, its registration queue pair carries the work requests
  * @first: first chunk
  * @count: chunks
  *

@@ -229,7 +229,7 @@ static struct mc_conn *pick_conn(struct mc_path *path)
 	struct mc_conn *best = NULL, *conn;
 	int i;
 
-	for (i = 1; i < MC_CONNS; i++) {
+	for (i = 1; i <= MC_DATA_QPS; i++) {
 		conn = &path->set.conn[i];
 		if (conn->credits > 0 && (!best || conn->credits > best->credits))
 			best = conn;

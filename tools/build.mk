@@ -10,6 +10,8 @@
 # directory only. Everything goes to $(B)/user, or $(B)/user-fault with MC_FAULT=1.
 
 B        ?= build
+# One spelling of the directory: what a compiler wrote about headers names objects by it.
+override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
 MC_FAULT ?= 0
 U        := $(B)/user$(if $(filter 1,$(MC_FAULT)),-fault)
 CC       ?= gcc

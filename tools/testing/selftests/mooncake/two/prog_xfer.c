@@ -321,7 +321,7 @@ static int request(struct job *j, uint8_t op, uint64_t off, uint64_t len, uint64
 
 	e.timeout_ns = ms * 1000000;
 	clock_gettime(CLOCK_MONOTONIC, &t0);
-	ret = mcdev_do(&j->d, &e, 120 * SEC, &c);
+	ret = mcdev_do(&j->d, &e, 600 * SEC, &c);
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	if (what) {
 		printf("ms=%lld ", (long long)(t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000);
@@ -465,11 +465,11 @@ static int do_load(char **v)
 	fflush(stdout);
 	while (time(NULL) < end) {
 		mc_fill(j.p, len, seed + rounds);
-		ret = request(&j, MC_OP_WRITE, 0, len, 60000, NULL);
+		ret = request(&j, MC_OP_WRITE, 0, len, 300000, NULL);
 		if (ret)
 			break;
 		memset(j.p, 0x5a, len);
-		ret = request(&j, MC_OP_READ, 0, len, 60000, NULL);
+		ret = request(&j, MC_OP_READ, 0, len, 300000, NULL);
 		if (ret)
 			break;
 		if (check(&j, len, seed + rounds, 0))
