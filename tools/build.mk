@@ -95,7 +95,7 @@ $(U)/gen/mooncake.pb-c.c $(U)/gen/mooncake.pb-c.h &: $(PROTO)
 $(U)/gen/mooncake.pb-c.o: $(U)/gen/mooncake.pb-c.c
 	@$(CC) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
-$(U)/obj/%.o: %.c | $(U)/gen/mooncake.pb-c.h
+$(U)/obj/%.o: %.c tools/build.mk | $(U)/gen/mooncake.pb-c.h
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -c -o $@ $<
@@ -159,7 +159,7 @@ ST_LIB  := $(patsubst $(ST)/%.c,$(B)/selftests/obj/%.o,$(wildcard $(ST)/*.c))
 ST_BINS := $(patsubst $(ST)/%.c,$(B)/selftests/%,$(wildcard $(ST)/one/*.c $(ST)/two/*.c))
 ST_CC   = $(CC) $(CFLAGS) -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -MMD -MP -I. -Iuapi -Icommon -I$(ST) \
 	$(foreach u,$(call units,$(st-uses)),-I$($(u)-dir)) $(call pc,--cflags,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses))))
-$(B)/selftests/obj/%.o: $(ST)/%.c
+$(B)/selftests/obj/%.o: $(ST)/%.c tools/build.mk
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(ST_CC) -c -o $@ $<
