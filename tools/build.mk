@@ -163,7 +163,7 @@ $(B)/selftests/obj/%.o: $(ST)/%.c tools/build.mk
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(ST_CC) -c -o $@ $<
-$(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses))
+$(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses)) tools/build.mk
 	@mkdir -p $(@D) $(B)/selftests/obj
 	@echo "  CC      $<"
 	@$(ST_CC) -MF $(B)/selftests/obj/$(subst /,-,$*).d -MT $@ -o $@ $< $(ST_LIB) -Wl,--start-group $(call archives,$(st-uses)) \
