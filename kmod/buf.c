@@ -64,6 +64,8 @@ int mc_buf_register(struct mc_ctx *ctx, struct mc_buf_reg *arg)
 	mc_ctx_get(ctx);
 	buf->ctx = ctx;
 	buf->addr = arg->addr;
+	buf->len = buf->mem->len;
+	buf->pinned = (u64)buf->mem->npages << PAGE_SHIFT;
 	INIT_WORK(&buf->release_work, buf_release_work);
 	spin_lock(&buf_list_lock);
 	list_add_tail(&buf->link, &buf_list);
@@ -71,8 +73,8 @@ int mc_buf_register(struct mc_ctx *ctx, struct mc_buf_reg *arg)
 	spin_unlock(&buf_list_lock);
 	ret = mc_handle_add(&ctx->bufs, buf, MC_MAX_BUFFERS, &buf->id, &arg->out_id);
 	if (ret) {
-		mc_buf_put(buf);
-		flush_work(&buf->release_work);
+		/* Nobody else has found it: let it go here; queued work would free what one waits for. */
+		buf_release_work(&buf->release_work);
 		return ret;
 	}
 	return 0;
@@ -144,8 +146,8 @@ bool mc_buf_nth(unsigned long n, struct mc_buf_info *info)
 		info->id = READ_ONCE(buf->id);
 		info->pid = buf->ctx->pid;
 		info->uid = buf->ctx->uid;
-		info->len = buf->mem->len;
-		info->pinned = (u64)buf->mem->npages << PAGE_SHIFT;
+		info->len = buf->len;
+		info->pinned = buf->pinned;
 		info->gone = READ_ONCE(buf->gone);
 		info->io = refcount_read(&buf->io);
 		found = true;

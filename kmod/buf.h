@@ -25,6 +25,8 @@ struct mc_mem;
  * @ctx: open file, with a reference
  * @mem: its pages
  * @addr: user address, for people
+ * @len: bytes; @mem may be gone while this is still listed
+ * @pinned: bytes of its pages, likewise
  * @link: in the list of all buffers, until it is freed
  * @release_work: see the top of this file
  */
@@ -35,6 +37,8 @@ struct mc_buf {
 	struct mc_ctx *ctx;
 	struct mc_mem *mem;
 	u64 addr;
+	u64 len;
+	u64 pinned;
 	struct list_head link;
 	struct work_struct release_work;
 };
