@@ -209,7 +209,8 @@ struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size)
 {
 	struct mc_mem *mem = mem_alloc(MC_MEM_POOL, len, 0);
 	unsigned long i = 0, j, step;
-	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
+	/* RETRY_MAYFAIL: a pool that does not fit is refused, nobody is killed to make room for it. */
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	int ret = -ENOMEM;
 
 	if (!mem)
@@ -217,7 +218,7 @@ struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size)
 	mem->block_order = get_order(page_size);
 	step = 1UL << mem->block_order;
 	if (mem->block_order)
-		gfp |= __GFP_COMP | __GFP_RETRY_MAYFAIL;
+		gfp |= __GFP_COMP;
 	while (i < mem->npages) {
 		struct page *page = alloc_pages_node(numa_node, gfp, mem->block_order);
 

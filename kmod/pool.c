@@ -192,6 +192,8 @@ u32 mc_pool_quarantined(void)
 
 static int check_create(const char *name, u64 len, int numa_node, u32 page_size, struct netlink_ext_ack *extack)
 {
+	unsigned long avail = si_mem_available();
+
 	if (!*name || strnlen(name, MC_NAME_LEN) == MC_NAME_LEN) {
 		mc_ext_err(extack, "pool name must have 1 to 63 bytes");
 		return -EINVAL;
@@ -204,8 +206,9 @@ static int check_create(const char *name, u64 len, int numa_node, u32 page_size,
 		mc_ext_err(extack, "pool size %llu is not a multiple of the page size %u", len, page_size);
 		return -EINVAL;
 	}
-	if (len >> PAGE_SHIFT > totalram_pages()) {
-		mc_ext_err(extack, "pool size %llu is more than this node's memory", len);
+	if (len >> PAGE_SHIFT > avail) {
+		mc_ext_err(extack, "pool size %llu is more than the %llu bytes of memory that are available", len,
+			   (u64)avail << PAGE_SHIFT);
 		return -ENOMEM;
 	}
 	if (numa_node != NUMA_NO_NODE && (numa_node < 0 || numa_node >= MAX_NUMNODES || !node_online(numa_node))) {

@@ -13,10 +13,34 @@
 #include "req.h"
 #include "ring.h"
 
+/*
+ * What vmalloc_user() does, but charged to the caller's memory cgroup: open files are many. vfree() frees pages and
+ * array.
+ */
 static void *area_alloc(u32 head, u32 entries, u32 entry_size, u32 *bytes)
 {
+	unsigned int n = 0, npages;
+	struct page **pages;
+	void *area = NULL;
+
 	*bytes = PAGE_ALIGN(head + entries * entry_size);
-	return mc_fault_hit(alloc) ? NULL : vmalloc_user(*bytes);
+	npages = *bytes >> PAGE_SHIFT;
+	pages = mc_fault_hit(alloc) ? NULL : kvmalloc_array(npages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return NULL;
+	for (; n < npages; n++) {
+		pages[n] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!pages[n])
+			break;
+	}
+	if (n == npages)
+		area = vmap(pages, n, VM_MAP | VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
+	if (area)
+		return area;
+	while (n)
+		__free_page(pages[--n]);
+	kvfree(pages);
+	return NULL;
 }
 
 static bool sizes_ok(const struct mc_ring_setup *arg)
