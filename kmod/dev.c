@@ -26,9 +26,9 @@ union mc_arg {
 static int op_info(struct mc_ctx *ctx, union mc_arg *arg)
 {
 	struct mc_info *i = &arg->info;
-	u32 size = i->size;
 
-	if (memchr_inv((void *)i + sizeof(size), 0, sizeof(*i) - sizeof(size)))
+	/* All else is a result: what an earlier call left there does not matter. */
+	if (i->resv)
 		return -EINVAL;
 	i->abi_major = MC_ABI_MAJOR;
 	i->abi_minor = MC_ABI_MINOR;

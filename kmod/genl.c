@@ -34,9 +34,10 @@ void mc_ext_err(struct netlink_ext_ack *extack, const char *fmt, ...)
 	extack->_msg = text;
 }
 
-static int need_admin(struct genl_info *info)
+/* Sender and opener of the socket must both have it: else a privileged program could be made to send for another. */
+static int need_admin(const struct sk_buff *skb, struct genl_info *info)
 {
-	if (capable(CAP_SYS_ADMIN))
+	if (netlink_capable(skb, CAP_SYS_ADMIN))
 		return 0;
 	mc_ext_err(info->extack, "CAP_SYS_ADMIN in the initial user namespace is needed");
 	return -EPERM;
@@ -118,7 +119,7 @@ static int info_get(struct sk_buff *skb, struct genl_info *info)
 static int identity_set(struct sk_buff *skb, struct genl_info *info)
 {
 	u32 auth = MC_AUTH_KEY;
-	int ret = need_admin(info);
+	int ret = need_admin(skb, info);
 
 	if (ret)
 		return ret;
@@ -138,7 +139,7 @@ static int identity_set(struct sk_buff *skb, struct genl_info *info)
 
 static int key_set(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = need_admin(info);
+	int ret = need_admin(skb, info);
 	u32 gen;
 
 	if (ret)
@@ -156,7 +157,7 @@ static int key_set(struct sk_buff *skb, struct genl_info *info)
 
 static int clock_set(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = need_admin(info);
+	int ret = need_admin(skb, info);
 
 	if (ret)
 		return ret;
@@ -171,7 +172,7 @@ static int clock_set(struct sk_buff *skb, struct genl_info *info)
 /* Rails and live pools hold the module: rmmod is refused while they exist. */
 static int rail_add(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = need_admin(info) ?: mc_genl_rail_add(skb, info);
+	int ret = need_admin(skb, info) ?: mc_genl_rail_add(skb, info);
 
 	if (!ret)
 		__module_get(THIS_MODULE);
@@ -180,7 +181,7 @@ static int rail_add(struct sk_buff *skb, struct genl_info *info)
 
 static int rail_del(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = need_admin(info) ?: mc_genl_rail_del(skb, info);
+	int ret = need_admin(skb, info) ?: mc_genl_rail_del(skb, info);
 
 	if (!ret)
 		module_put(THIS_MODULE);
@@ -189,12 +190,12 @@ static int rail_del(struct sk_buff *skb, struct genl_info *info)
 
 static int peer_set(struct sk_buff *skb, struct genl_info *info)
 {
-	return need_admin(info) ?: mc_genl_peer_set(skb, info);
+	return need_admin(skb, info) ?: mc_genl_peer_set(skb, info);
 }
 
 static int peer_del(struct sk_buff *skb, struct genl_info *info)
 {
-	return need_admin(info) ?: mc_genl_peer_del(skb, info);
+	return need_admin(skb, info) ?: mc_genl_peer_del(skb, info);
 }
 
 static int pool_create(struct sk_buff *skb, struct genl_info *info)
@@ -202,7 +203,7 @@ static int pool_create(struct sk_buff *skb, struct genl_info *info)
 	char name[MC_NAME_LEN];
 	u8 uuid[MC_UUID_LEN];
 	struct sk_buff *reply;
-	int numa = NUMA_NO_NODE, ret = need_admin(info);
+	int numa = NUMA_NO_NODE, ret = need_admin(skb, info);
 	u32 page_size = MC_PAGE_4K;
 	void *hdr;
 
@@ -219,18 +220,25 @@ static int pool_create(struct sk_buff *skb, struct genl_info *info)
 	reply = reply_new(info, MC_CMD_POOL_CREATE, &hdr);
 	if (!reply)
 		return -ENOMEM;
+	/* Fails while the module is being removed: a pool made then would never be destroyed. */
+	ret = try_module_get(THIS_MODULE) ? 0 : -ENODEV;
+	if (ret)
+		goto err_free;
 	ret = mc_pool_create(name, nla_get_u64(info->attrs[MC_ATTR_LEN]), numa, page_size, uuid, info->extack);
-	if (ret) {
-		nlmsg_free(reply);
-		return ret;
-	}
-	__module_get(THIS_MODULE);
+	if (ret)
+		goto err_module;
 	return reply_send(reply, hdr, info, nla_put(reply, MC_ATTR_SEG_UUID, MC_UUID_LEN, uuid));
+
+err_module:
+	module_put(THIS_MODULE);
+err_free:
+	nlmsg_free(reply);
+	return ret;
 }
 
 static int pool_destroy(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = need_admin(info);
+	int ret = need_admin(skb, info);
 
 	if (ret)
 		return ret;
@@ -246,7 +254,7 @@ static int pool_destroy(struct sk_buff *skb, struct genl_info *info)
 static int fault_set(struct sk_buff *skb, struct genl_info *info)
 {
 	char name[MC_NAME_LEN];
-	int ret = need_admin(info);
+	int ret = need_admin(skb, info);
 
 	if (ret)
 		return ret;

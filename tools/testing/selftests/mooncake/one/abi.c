@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Rules that hold for every ioctl and for every netlink command. */
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+
 #include "kselftest_harness.h"
 #include "mcdev.h"
 #include "mcnl.h"
@@ -158,6 +162,60 @@ TEST_F(abi, info_tells_the_limits)
 	EXPECT_EQ(65536, i.slice_bytes);
 	EXPECT_EQ(60 * SEC, i.default_timeout_ns);
 	EXPECT_EQ(MC_MAX_REQ_LEN, i.max_req_len);
+	/* What the first call left in the structure is no reason to refuse the second. */
+	EXPECT_EQ(0, mc_ioctl(fd, MC_IOC_INFO, &i));
+}
+
+/* Effective capability CAP_SYS_ADMIN on or off; it stays permitted. */
+static int sys_admin(int on)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2];
+
+	if (syscall(SYS_capget, &h, d))
+		return -1;
+	d[0].effective = (d[0].effective & ~(1u << CAP_SYS_ADMIN)) | (on ? 1u << CAP_SYS_ADMIN : 0);
+	return (int)syscall(SYS_capset, &h, d);
+}
+
+/* A socket that an unprivileged process opened does not become an administrator's in a privileged one's hands. */
+TEST_F(abi, netlink_socket_keeps_its_openers_rights)
+{
+	struct timeval tv = { .tv_sec = 10 };
+	uint8_t uuid[16] = { 1 };
+	struct mcnl_msg m;
+	struct nlmsghdr *h = (struct nlmsghdr *)m.buf;
+	char buf[4096];
+	int s;
+
+	ASSERT_EQ(0, mcnl_resolve());
+	ASSERT_EQ(0, sys_admin(0));
+	s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	ASSERT_EQ(0, sys_admin(1));
+	ASSERT_GE(s, 0);
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	mcnl_begin(&m, MC_CMD_POOL_DESTROY);
+	mcnl_put(&m, MC_ATTR_SEG_UUID, uuid, sizeof(uuid));
+	h->nlmsg_len = (uint32_t)m.len;
+	h->nlmsg_type = (uint16_t)mcnl_family;
+	ASSERT_EQ(m.len, send(s, m.buf, (size_t)m.len, 0));
+	ASSERT_GT(recv(s, buf, sizeof(buf), 0), 0);
+	h = (struct nlmsghdr *)buf;
+	ASSERT_EQ(NLMSG_ERROR, h->nlmsg_type);
+	EXPECT_EQ(-EPERM, ((struct nlmsgerr *)NLMSG_DATA(h))->error);
+	EXPECT_EQ(-ENOENT, mcnl_pool_destroy(uuid));	/* on a socket of its own */
+	close(s);
+}
+
+/* Refused at once: nobody is killed to make room for it. */
+TEST_F(abi, pool_of_all_memory_is_ENOMEM)
+{
+	struct sysinfo si;
+	uint8_t uuid[16];
+
+	ASSERT_EQ(0, sysinfo(&si));
+	EXPECT_EQ(-ENOMEM, mcnl_pool_create("all", si.totalram * si.mem_unit & ~4095ull, 0, uuid));
+	EXPECT_TRUE(strstr(mcnl_error, "available") != NULL);
 }
 
 TEST_F(abi, netlink_needs_CAP_SYS_ADMIN)
