@@ -180,10 +180,16 @@ static long mc_ioctl(struct file *file, unsigned int cmd, unsigned long uptr)
 	return err ?: ret;
 }
 
+bool mc_dev_ready;
+
 static int mc_open(struct inode *inode, struct file *file)
 {
-	struct mc_ctx *ctx = mc_ctx_create();
+	struct mc_ctx *ctx;
 
+	/* The device appears before the rest of the module, whose sysfs directories hang below it. */
+	if (!smp_load_acquire(&mc_dev_ready))
+		return -ENODEV;
+	ctx = mc_ctx_create();
 	if (!ctx)
 		return -ENOMEM;
 	file->private_data = ctx;

@@ -72,6 +72,7 @@ static int __init mc_init(void)
 	ret = mc_genl_init();
 	if (ret)
 		goto err_net_exit;
+	smp_store_release(&mc_dev_ready, true);	/* pairs with mc_open() */
 	return 0;
 
 err_net_exit:

@@ -26,6 +26,7 @@ join 2
 x 2 peer "$N1" 10.77.0.1
 wait $!
 ok "a reboot of the owner makes its segments stale" grep -q "end=ESTALE" "$MC_B/reboot.out"
+ok "and gone" until_true 20 says "open ENOENT" x 1 open "$N2" "$s"
 s=$(x 2 pool p 4194304)
 ok "and new ones can be opened" until_true 20 x 1 put "$N2" "$s" 0 4194304 1
 
