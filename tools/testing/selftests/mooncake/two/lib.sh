@@ -59,20 +59,13 @@ until_true()
 # field NODE KIND NAME: a number of `prog_xfer KIND`, of the only line
 field() { x "$1" "$2" | tr ' ' '\n' | sed -n "s/^$3=//p"; }
 
-# The module anew on a node: no rails, no peers, no pools. Parameters follow.
+# The module anew on a node: no daemons, no rails, no peers, no pools. Parameters follow.
 reload()
 {
 	local n=$1
 	shift
-	on "$n" sh -c '
-		for id in $('"$X"' rails 2>/dev/null | sed -n "s/.*rail=\([0-9]*\).*/\1/p"); do '"$X"' rail-del $id; done
-		for d in /sys/class/misc/mooncake/pools/*; do [ -d "$d" ] && '"$X"' pool-destroy ${d##*/}; done
-		tc qdisc del dev eth0 root 2>/dev/null
-		rdma link show rxe0/1 > /dev/null 2>&1 || rdma link add rxe0 type rxe netdev eth0
-		if grep -q "^mooncake " /proc/modules; then
-			for i in $(seq 100); do rmmod mooncake 2>/dev/null && break; sleep 0.1; done
-		fi
-		insmod "$MC_KO" '"$*"' && for i in $(seq 100); do [ -e /dev/mooncake ] && exit 0; sleep 0.1; done; exit 1'
+	on "$n" sh -c 'rdma link show rxe0/1 > /dev/null 2>&1 || rdma link add rxe0 type rxe netdev eth0'
+	on "$n" "$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../reset-node")" "$@"
 }
 
 # join NODE [none|key [KEY]]: identity and rail
