@@ -9,7 +9,7 @@ N2=22222222-0000-4000-8000-000000000002
 CLUSTER=cccccccc-0000-4000-8000-000000000000
 KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
 count=0 failed=0
-trap 'jobs -p | xargs -r kill 2> /dev/null; echo "1..$count"; [ "$failed" = 0 ]' EXIT
+trap 'jobs -p | xargs -r kill 2> /dev/null; echo "1..$count"; exit $((failed > 0))' EXIT
 
 on() { local n=$1; shift; "$MCVM" run --set "$MCVM_SET" --build "$MC_B" --timeout "${LIMIT:-120}" "$n" -- "$@"; }
 vm() { local verb=$1; shift; "$MCVM" "$verb" --set "$MCVM_SET" --build "$MC_B" "$@"; }
