@@ -15,7 +15,7 @@ ifeq ($(MC_FAULT),1)
 FSUF := -fault
 endif
 
-.PHONY: help deps kernels all modules userspace demo check check-long lint mutants shell install uninstall clean selftests
+.PHONY: help deps kernels all modules userspace demo check check-long lint docs mutants shell install uninstall clean selftests
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -62,6 +62,9 @@ check-long: $(B)/.deps $(B)/kernels.lock ## every test with full counts
 
 lint: $(B)/.deps $(B)/kernels.lock ## style and static checks
 	@tools/lint/run
+
+docs: $(B)/.deps $(B)/kernels.lock ## the documentation as HTML, interfaces included, under build/docs/html
+	@tools/docs/build
 
 mutants: $(B)/.deps $(B)/kernels.lock ## break the code on purpose; each breakage must be found by the test it names
 	@tools/testing/mutants/run

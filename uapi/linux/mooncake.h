@@ -56,6 +56,7 @@
  * @default_timeout_ns: deadline of a request that names none
  * @mr_chunk_bytes: bytes covered by one registration on the most limited device in use, 0 without devices
  * @auth: 0 none (asked for explicitly), 1 cluster key loaded, 2 no key and not allowed to go without
+ * @resv: zero
  */
 struct mc_info {
 	__u32 size;
@@ -271,6 +272,7 @@ struct mc_sqe {
  * @crc32c: 0
  * @rail: rail that carried the first slice, 0 for the local copy
  * @batch: from the request
+ * @resv0: 0
  * @resv: 0
  */
 struct mc_cqe {
