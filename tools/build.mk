@@ -17,7 +17,7 @@ U        := $(B)/user$(if $(filter 1,$(MC_FAULT)),-fault)
 CC       ?= gcc
 VERSION  := 0.1.0
 
-DIRS     := common userspace/rpc userspace/nl userspace/libmooncake userspace/mcmasterd userspace/mcnoded userspace/mcctl
+DIRS     := common userspace/mac userspace/rpc userspace/nl userspace/libmooncake userspace/mcmasterd userspace/mcnoded userspace/mcctl
 PROGRAMS := mcmasterd mcnoded mcctl
 PROTO    := userspace/proto/mooncake.proto
 
@@ -49,6 +49,8 @@ $(foreach d,$(DIRS),$(eval $(call read-dir,$(d))))
 rpc-client-dir := userspace/rpc
 rpc-server-dir := userspace/rpc
 nl-dir         := userspace/nl
+text-dir       := userspace/nl
+mac-dir        := userspace/mac
 mooncake-dir   := userspace/libmooncake
 # Programs: everything but main.c is a unit that tests link.
 master-of      := mcmasterd
@@ -63,7 +65,7 @@ $(1)-incs := $($($(1)-of)-incs)
 $($(1)-of)-unit := $(1)
 endef
 $(foreach u,master noded ctl,$(eval $(call prog-unit,$(u))))
-UNITS := $(foreach u,common rpc-client rpc-server nl mooncake master noded ctl,$(if $($(u)-srcs),$(u)))
+UNITS := $(foreach u,common mac rpc-client rpc-server text nl mooncake master noded ctl,$(if $($(u)-srcs),$(u)))
 
 # ---- units ----
 
