@@ -7,6 +7,7 @@
 
 #include "auth.h"
 #include "engine.h"
+#include "mc_grant.h"
 
 struct cluster_key {
 	u32 gen;	/* 0: none */
@@ -49,6 +50,11 @@ u32 mc_auth_newest(void)
 	return READ_ONCE(keys[0].gen);
 }
 
+u32 mc_auth_older(void)
+{
+	return READ_ONCE(keys[1].gen);
+}
+
 u32 mc_auth_mode(void)
 {
 	if (mc_node.auth == MC_AUTH_NONE)
@@ -69,8 +75,37 @@ u32 mc_auth_choose(u32 proposed)
 	return gen;
 }
 
-/* Every use has its own label, so that a tag of one kind can't serve as another. */
-static void keyed(const u8 *key, const char *label, const u8 *data, u32 len, u8 *out, u32 out_len)
+bool mc_auth_has(u32 gen)
+{
+	if (READ_ONCE(mc_node.auth) == MC_AUTH_NONE)
+		return !gen;
+	return gen && (READ_ONCE(keys[0].gen) == gen || READ_ONCE(keys[1].gen) == gen);
+}
+
+int mc_auth_grant_key(const u8 *seg, u32 gen, u8 *out)
+{
+	static const u8 zero[MC_KEY_LEN];
+	int i, ret = -EACCES;
+
+	BUILD_BUG_ON(MC_GRANT_KEY != MC_KEY_LEN);
+	if (READ_ONCE(mc_node.auth) == MC_AUTH_NONE) {
+		if (gen)
+			return -EACCES;
+		mc_grant_key(zero, seg, 0, out);
+		return 0;
+	}
+	spin_lock(&keys_lock);
+	for (i = 0; i < 2 && ret; i++) {
+		if (!gen || keys[i].gen != gen)
+			continue;
+		mc_grant_key(keys[i].key, seg, gen, out);
+		ret = 0;
+	}
+	spin_unlock(&keys_lock);
+	return ret;
+}
+
+void mc_mac(const u8 *key, const char *label, const void *data, u32 len, u8 *out, u32 out_len)
 {
 	struct blake2s_state state;
 
@@ -93,7 +128,7 @@ static int derive(u32 gen, u8 *out)
 	for (i = 0; i < 2 && ret; i++) {
 		if (!gen || keys[i].gen != gen)
 			continue;
-		keyed(keys[i].key, "mooncake connect", context, sizeof(context), out, MC_KEY_LEN);
+		mc_mac(keys[i].key, "mooncake connect", context, sizeof(context), out, MC_KEY_LEN);
 		ret = 0;
 	}
 	spin_unlock(&keys_lock);
@@ -127,7 +162,7 @@ int mc_auth_begin(struct mc_auth_talk *talk, const struct mc_wire_hello *hello, 
 
 void mc_auth_tag(const struct mc_auth_talk *talk, const char *label, u8 tag[MC_WIRE_TAG])
 {
-	keyed(talk->key, label, talk->text, talk->len, tag, MC_WIRE_TAG);
+	mc_mac(talk->key, label, talk->text, talk->len, tag, MC_WIRE_TAG);
 }
 
 int mc_auth_check(const struct mc_auth_talk *talk, const char *label, const u8 tag[MC_WIRE_TAG])
@@ -141,10 +176,10 @@ int mc_auth_check(const struct mc_auth_talk *talk, const char *label, const u8 t
 void mc_auth_session(const struct mc_auth_talk *talk, u8 session[MC_SESSION_LEN])
 {
 	BUILD_BUG_ON(MC_SESSION_LEN != MC_KEY_LEN);
-	keyed(talk->key, "session", talk->text, talk->len, session, MC_SESSION_LEN);
+	mc_mac(talk->key, "session", talk->text, talk->len, session, MC_SESSION_LEN);
 }
 
 void mc_auth_sign_req(const u8 session[MC_SESSION_LEN], const u8 *bytes, u8 tag[MC_WIRE_REQ_TAG])
 {
-	keyed(session, "request", bytes, MC_WIRE_REQ_SIGNED, tag, MC_WIRE_REQ_TAG);
+	mc_mac(session, "request", bytes, MC_WIRE_REQ_SIGNED, tag, MC_WIRE_REQ_TAG);
 }

@@ -38,6 +38,7 @@ u32 mc_auth_mode(void);
  * Return: 0 without a key.
  */
 u32 mc_auth_newest(void);
+u32 mc_auth_older(void);	/* the other one that is accepted, 0: none */
 
 /**
  * mc_auth_choose - the newest generation that both have
@@ -46,6 +47,24 @@ u32 mc_auth_newest(void);
  * Return: @proposed if it is one of ours, else our newest one that is older, else 0.
  */
 u32 mc_auth_choose(u32 proposed);
+
+/**
+ * mc_auth_has - is this generation of the cluster key one of the two that are accepted?
+ * @gen: generation
+ *
+ * Return: without authentication true for 0 alone.
+ */
+bool mc_auth_has(u32 gen);
+
+/**
+ * mc_auth_grant_key - the key that signs grants of a segment
+ * @seg: segment
+ * @gen: generation of the cluster key; 0 without authentication, whose cluster key is all zero
+ * @out: result, MC_KEY_LEN bytes
+ *
+ * Return: 0 or -EACCES (no such generation).
+ */
+int mc_auth_grant_key(const u8 *seg, u32 gen, u8 *out);
 
 /**
  * mc_auth_begin - start a transcript

@@ -10,6 +10,7 @@
 #include "ctx.h"
 #include "engine.h"
 #include "fault.h"
+#include "grant.h"
 #include "mem.h"
 #include "pool.h"
 #include "req.h"
@@ -79,6 +80,7 @@ struct mc_ctx *mc_ctx_create(void)
 	mutex_init(&ctx->setup_lock);
 	mc_handle_init(&ctx->bufs);
 	mc_handle_init(&ctx->segs);
+	mc_handle_init(&ctx->grants);
 	INIT_WORK(&ctx->close_work, ctx_close_work);
 	INIT_WORK(&ctx->free_work, ctx_free_work);
 	ctx->pid = task_tgid_nr(current);
@@ -96,6 +98,7 @@ static void ctx_free_work(struct work_struct *work)
 
 	mc_handle_destroy(&ctx->bufs);
 	mc_handle_destroy(&ctx->segs);
+	mc_handle_destroy(&ctx->grants);
 	if (ctx->ring)
 		mc_ring_free(ctx->ring);
 	mc_acct_put(ctx->acct);
@@ -132,6 +135,7 @@ static void ctx_close_work(struct work_struct *work)
 	mc_req_stop_all(ctx, -ECANCELED, false);
 	mc_buf_unregister_all(ctx);
 	mc_seg_handle_close_all(ctx);
+	mc_grant_unload_all(ctx);
 	mc_ctx_put(ctx);
 }
 

@@ -56,6 +56,7 @@ struct mc_handle_tab {
  * @setup_lock: one MC_IOC_RING_SETUP or MC_IOC_EVENTFD at a time
  * @bufs: buffer handles
  * @segs: segment handles
+ * @grants: loaded grants
  * @close_work: see the top of this file
  * @free_work: frees it: the last reference may go where one can't sleep
  * @pid: process that opened it, for people
@@ -72,6 +73,7 @@ struct mc_ctx {
 	struct mutex setup_lock;
 	struct mc_handle_tab bufs;
 	struct mc_handle_tab segs;
+	struct mc_handle_tab grants;
 	struct work_struct close_work;
 	struct work_struct free_work;
 	pid_t pid;

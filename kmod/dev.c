@@ -9,6 +9,7 @@
 #include "ctx.h"
 #include "dev.h"
 #include "engine.h"
+#include "grant.h"
 #include "mem.h"
 #include "ring.h"
 #include "sysfs.h"
@@ -21,6 +22,8 @@ union mc_arg {
 	struct mc_ring_setup ring_setup;
 	struct mc_enter enter;
 	struct mc_eventfd eventfd;
+	struct mc_grant_add grant_add;
+	struct mc_grant_del grant_del;
 };
 
 static int op_info(struct mc_ctx *ctx, union mc_arg *arg)
@@ -112,6 +115,16 @@ static int op_eventfd(struct mc_ctx *ctx, union mc_arg *arg)
 	return mc_ring_set_eventfd(ring, e->fd);
 }
 
+static int op_grant_add(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return mc_grant_load(ctx, &arg->grant_add);
+}
+
+static int op_grant_del(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return mc_grant_unload(ctx, &arg->grant_del);
+}
+
 /**
  * struct mc_op - one ioctl
  * @cmd: number, which holds the size of the newest structure
@@ -138,6 +151,8 @@ static const struct mc_op mc_ops[] = {
 	OP(MC_IOC_RING_SETUP, struct mc_ring_setup, op_ring_setup, false),
 	OP(MC_IOC_ENTER, struct mc_enter, op_enter, true),
 	OP(MC_IOC_EVENTFD, struct mc_eventfd, op_eventfd, false),
+	OP(MC_IOC_GRANT_ADD, struct mc_grant_add, op_grant_add, false),
+	OP(MC_IOC_GRANT_DEL, struct mc_grant_del, op_grant_del, false),
 };
 
 /* EFAULT after a success: the object exists and the caller has not learned its handle; it goes with the file. */

@@ -68,6 +68,7 @@ struct mc_transport_ops {
  * @seg_uuid: the segment
  * @len: bytes
  * @local: a pool of this node
+ * @needs_grant: requests need a grant; true unless whoever made the target knows better (segments of open files)
  * @release_work: runs @ops->release: the last reference may go in a context that can't sleep
  *
  * Embedded in struct mc_pool's local target and in struct mc_rseg. All members are constant after creation.
@@ -78,6 +79,7 @@ struct mc_target {
 	u8 seg_uuid[MC_UUID_LEN];
 	u64 len;
 	bool local;
+	bool needs_grant;
 	struct work_struct release_work;
 };
 
@@ -132,6 +134,10 @@ struct mc_slice {
  * @rail: local rail id of the first slice, 0 local
  * @deadline: aborts it
  * @deadline_at: ktime_get() based ns
+ * @granted: the target needs a grant, and there was one
+ * @grant_first: the grant ends before the deadline
+ * @grant_end: CLOCK_BOOTTIME when the grant has ended, ns
+ * @grant_epoch: the master's clock that the grant was given on
  * @work: for the transport
  * @net_link: for the transport: queue of the peer or rail
  * @net_queued: transport: it is on a queue and the transport owes mc_req_cut_end()
@@ -159,6 +165,10 @@ struct mc_req {
 	u32 rail;
 	struct delayed_work deadline;
 	u64 deadline_at;
+	bool granted;
+	bool grant_first;
+	u64 grant_end;
+	u64 grant_epoch;
 	struct work_struct work;
 	struct list_head net_link;
 	bool net_queued;

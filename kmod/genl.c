@@ -7,6 +7,7 @@
 #include <linux/numa.h>
 #include <net/genetlink.h>
 
+#include "auth.h"
 #include "buf.h"
 #include "compat.h"
 #include "engine.h"
@@ -97,7 +98,8 @@ static int fill_info(struct sk_buff *skb)
 	if (nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node) ||
 	    nla_put(skb, MC_ATTR_CLUSTER_UUID, MC_UUID_LEN, cluster) ||
 	    put_u64(skb, MC_ATTR_INSTANCE, mc_node.instance) || nla_put_u32(skb, MC_ATTR_AUTH, auth) ||
-	    nla_put_u32(skb, MC_ATTR_KEY_GEN, mc_key_gen()) || put_u64(skb, MC_ATTR_LOCAL_BYTES, local))
+	    nla_put_u32(skb, MC_ATTR_KEY_GEN, mc_key_gen()) ||
+	    nla_put_u32(skb, MC_ATTR_KEY_GEN_OLD, mc_auth_older()) || put_u64(skb, MC_ATTR_LOCAL_BYTES, local))
 		return -EMSGSIZE;
 	if (!clock.set)
 		return 0;
@@ -157,6 +159,7 @@ static int key_set(struct sk_buff *skb, struct genl_info *info)
 
 static int clock_set(struct sk_buff *skb, struct genl_info *info)
 {
+	u64 now = ktime_get_boottime_ns(), at = now;
 	int ret = need_admin(skb, info);
 
 	if (ret)
@@ -164,8 +167,14 @@ static int clock_set(struct sk_buff *skb, struct genl_info *info)
 	NEED(CLOCK_EPOCH);
 	NEED(CLOCK_OFFSET);
 	NEED(CLOCK_ERROR);
+	if (info->attrs[MC_ATTR_CLOCK_AT])
+		at = nla_get_u64(info->attrs[MC_ATTR_CLOCK_AT]);
+	if (at > now) {
+		mc_ext_err(info->extack, "the clock was measured %llu ns from now", at - now);
+		return -EINVAL;
+	}
 	mc_clock_set(nla_get_u64(info->attrs[MC_ATTR_CLOCK_EPOCH]), (s64)nla_get_u64(info->attrs[MC_ATTR_CLOCK_OFFSET]),
-		     nla_get_u64(info->attrs[MC_ATTR_CLOCK_ERROR]));
+		     nla_get_u64(info->attrs[MC_ATTR_CLOCK_ERROR]), at);
 	return 0;
 }
 
@@ -341,6 +350,7 @@ static const struct nla_policy mc_policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_CLOCK_EPOCH] = { .type = NLA_U64 },
 	[MC_ATTR_CLOCK_OFFSET] = { .type = NLA_U64 },
 	[MC_ATTR_CLOCK_ERROR] = { .type = NLA_U64 },
+	[MC_ATTR_CLOCK_AT] = { .type = NLA_U64 },
 	[MC_ATTR_RAIL_ID] = NLA_POLICY_MIN(NLA_U32, 1),
 	[MC_ATTR_DEV_NAME] = { .type = NLA_NUL_STRING, .len = 63 },
 	[MC_ATTR_ADDR] = NLA_POLICY_RANGE(NLA_BINARY, 4, 16),

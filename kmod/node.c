@@ -2,6 +2,7 @@
 /* Identity of this node and its clock against the master's. */
 #include <linux/ktime.h>
 #include <linux/random.h>
+#include <linux/seqlock.h>
 #include <linux/string.h>
 
 #include "engine.h"
@@ -12,6 +13,7 @@ struct mc_node mc_node = {
 	.auth = MC_AUTH_UNSET,
 };
 
+static DEFINE_SEQLOCK(clock_lock);
 static struct mc_clock node_clock;
 
 void mc_node_init(void)
@@ -40,20 +42,24 @@ int mc_node_set(const u8 *uuid, const u8 *cluster, u32 auth, bool busy)
 	return ret;
 }
 
-void mc_clock_set(u64 epoch, s64 offset, u64 error)
+void mc_clock_set(u64 epoch, s64 offset, u64 error, u64 at)
 {
-	spin_lock(&mc_node.lock);
+	write_seqlock(&clock_lock);
 	node_clock.epoch = epoch;
 	node_clock.offset = offset;
 	node_clock.error = error;
-	node_clock.set_at = ktime_get_boottime_ns();
+	node_clock.set_at = at;
 	node_clock.set = true;
-	spin_unlock(&mc_node.lock);
+	write_sequnlock(&clock_lock);
 }
 
+/* Every request looks at it: readers don't disturb one another. */
 void mc_clock_get(struct mc_clock *out)
 {
-	spin_lock(&mc_node.lock);
-	*out = node_clock;
-	spin_unlock(&mc_node.lock);
+	unsigned int seq;
+
+	do {
+		seq = read_seqbegin(&clock_lock);
+		*out = node_clock;
+	} while (read_seqretry(&clock_lock, seq));
 }

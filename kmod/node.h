@@ -4,21 +4,7 @@
 
 #include <linux/types.h>
 
-/**
- * struct mc_clock - the master's time as mcnoded last measured it
- * @set: it did
- * @epoch: the master's clock epoch
- * @offset: master time minus CLOCK_BOOTTIME, ns
- * @error: bound of the error, ns
- * @set_at: CLOCK_BOOTTIME of the measurement, ns
- */
-struct mc_clock {
-	bool set;
-	u64 epoch;
-	s64 offset;
-	u64 error;
-	u64 set_at;
-};
+#include "mc_grant.h"
 
 void mc_node_init(void);
 
@@ -33,7 +19,14 @@ void mc_node_init(void);
  */
 int mc_node_set(const u8 *uuid, const u8 *cluster, u32 auth, bool busy);
 
-void mc_clock_set(u64 epoch, s64 offset, u64 error);
-void mc_clock_get(struct mc_clock *out);
+/**
+ * mc_clock_set - what mcnoded heard of the master's time
+ * @epoch: the master's clock
+ * @offset: master time minus CLOCK_BOOTTIME, ns
+ * @error: bound of the error, ns
+ * @at: CLOCK_BOOTTIME when it was measured, ns
+ */
+void mc_clock_set(u64 epoch, s64 offset, u64 error, u64 at);
+void mc_clock_get(struct mc_clock *out);	/* any context; never waits for a lock */
 
 #endif /* MC_NODE_H */

@@ -8,6 +8,7 @@
 #include "ctx.h"
 #include "engine.h"
 #include "fault.h"
+#include "grant.h"
 #include "mc_slice.h"
 #include "mem.h"
 #include "req.h"
@@ -67,6 +68,7 @@ void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops
 	memcpy(target->seg_uuid, seg_uuid, MC_UUID_LEN);
 	target->len = len;
 	target->local = local;
+	target->needs_grant = false;
 	INIT_WORK(&target->release_work, target_release_work);
 }
 
@@ -120,13 +122,18 @@ static void req_publish(struct mc_req *req)
 	struct mc_cqe cqe = {
 		.cookie = req->cookie,
 		.batch = req->batch,
-		.result = req->stop_err,
 		.flags = req->unquiesced ? 0 : MC_CQE_F_QUIESCED,
-		.bytes = req->bytes,
-		.fail_off = req->stop_err ? min(req->fail_off, req->cut_off) : ~0ULL,
 		.rail = req->rail,
 	};
 
+	if (!req->stop_err && mc_grant_ended(req))
+		req->stop_err = -ETIME;
+	/* Under a grant that has ended somebody else's bytes may have come: none of them counts. */
+	if (req->stop_err == -ETIME)
+		req->fail_off = req->bytes = 0;
+	cqe.result = req->stop_err;
+	cqe.bytes = req->bytes;
+	cqe.fail_off = req->stop_err ? min(req->fail_off, req->cut_off) : ~0ULL;
 	trace_mc_complete(req, req->stop_err);
 	if (req->stop_err)
 		mc_stat_add(MC_STAT_REQ_ERRORS, 1);
@@ -246,7 +253,7 @@ static void deadline_work(struct work_struct *work)
 	struct mc_req *req = container_of(work, struct mc_req, deadline.work);
 
 	mc_stat_add(MC_STAT_TIMEOUTS, 1);
-	mc_req_stop(req, -ETIMEDOUT);
+	mc_req_stop(req, req->grant_first ? -ETIME : -ETIMEDOUT);
 	/* It may complete while this runs; the reference keeps the structure, and req->target until abort() returns. */
 	req->target->ops->abort(req, true);
 	mc_target_put(req->target);
@@ -283,7 +290,7 @@ void mc_req_stop_all(struct mc_ctx *ctx, int err, bool fence)
 
 static bool unused_are_zero(const struct mc_sqe *sqe)
 {
-	return !sqe->priority && !sqe->flags && !sqe->grant_id && !sqe->crc32c && !sqe->spans && !sqe->span_count &&
+	return !sqe->priority && !sqe->flags && !sqe->crc32c && !sqe->spans && !sqe->span_count &&
 	       !sqe->list_id && !sqe->list_first && !sqe->list_count && !memchr_inv(sqe->resv, 0, sizeof(sqe->resv));
 }
 
@@ -292,7 +299,8 @@ static int check_entry(const struct mc_sqe *sqe)
 	if (!unused_are_zero(sqe) || sqe->timeout_ns > MC_MAX_TIMEOUT_NS)
 		return -EINVAL;
 	if (sqe->opcode == MC_OP_NOP)
-		return sqe->len || sqe->buf_id || sqe->buf_off || sqe->target_id || sqe->target_off ? -EINVAL : 0;
+		return sqe->len || sqe->buf_id || sqe->buf_off || sqe->target_id || sqe->target_off || sqe->grant_id ?
+		       -EINVAL : 0;
 	if (sqe->opcode != MC_OP_READ && sqe->opcode != MC_OP_WRITE)
 		return -EINVAL;
 	return sqe->len && sqe->len <= MC_MAX_REQ_LEN ? 0 : -EINVAL;
@@ -317,6 +325,8 @@ static int req_resolve(struct mc_ctx *ctx, struct mc_req *req, const struct mc_s
 		ret = check_range(sqe->buf_off, sqe->len, req->mem->len);
 	if (!ret)
 		ret = check_range(sqe->target_off, sqe->len, req->target->len);
+	if (!ret)
+		ret = mc_grant_start(ctx, req, sqe);
 	if (ret) {
 		if (req->target)
 			mc_target_put(req->target);
@@ -359,7 +369,7 @@ static bool req_enlist(struct mc_ctx *ctx, struct mc_req *req)
 
 static void req_start(struct mc_ctx *ctx, struct mc_req *req, const struct mc_sqe *sqe)
 {
-	u64 timeout = sqe->timeout_ns ?: DEFAULT_TIMEOUT_NS;
+	u64 timeout = mc_grant_cap(req, sqe->timeout_ns ?: DEFAULT_TIMEOUT_NS);
 	struct mc_target *target = req->target;
 
 	req->deadline_at = ktime_get_ns() + timeout;

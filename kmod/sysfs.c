@@ -5,6 +5,7 @@
 
 #include "buf.h"
 #include "engine.h"
+#include "grant.h"
 #include "mem.h"
 #include "pool.h"
 #include "req.h"
@@ -50,24 +51,26 @@ ATTR(auth, "%s", auth_name());
 ATTR(buffers, "%u", mc_buf_count());
 ATTR(pinned_bytes, "%llu", mc_mem_pinned_pages() << PAGE_SHIFT);
 ATTR(requests, "%u", mc_req_count());
+ATTR(grants, "%u", mc_grant_count());
 ATTR(pools_quarantined, "%u", mc_pool_quarantined());
 
 static struct attribute *state_attrs[] = {
 	&dev_attr_abi.attr, &dev_attr_node_uuid.attr, &dev_attr_cluster_uuid.attr, &dev_attr_instance.attr,
 	&dev_attr_auth.attr, &dev_attr_buffers.attr, &dev_attr_pinned_bytes.attr, &dev_attr_requests.attr,
-	&dev_attr_pools_quarantined.attr, NULL
+	&dev_attr_grants.attr, &dev_attr_pools_quarantined.attr, NULL
 };
 static const struct attribute_group state_group = { .attrs = state_attrs };
 
 ATTR(max_ring_entries, "%u", MC_MAX_RING_ENTRIES);
 ATTR(max_buffers, "%u", MC_MAX_BUFFERS);
 ATTR(max_segments, "%u", MC_MAX_SEGMENTS);
+ATTR(max_grants, "%u", MC_MAX_GRANTS);
 ATTR(max_buf_len, "%llu", MC_MAX_BUF_LEN);
 ATTR(max_req_len, "%llu", MC_MAX_REQ_LEN);
 ATTR(slice_bytes, "%u", READ_ONCE(mc_slice_bytes));
 
 static struct attribute *limit_attrs[] = {
-	&dev_attr_max_ring_entries.attr, &dev_attr_max_buffers.attr, &dev_attr_max_segments.attr,
+	&dev_attr_max_ring_entries.attr, &dev_attr_max_buffers.attr, &dev_attr_max_segments.attr, &dev_attr_max_grants.attr,
 	&dev_attr_max_buf_len.attr, &dev_attr_max_req_len.attr, &dev_attr_slice_bytes.attr, NULL
 };
 static const struct attribute_group limit_group = { .name = "limits", .attrs = limit_attrs };

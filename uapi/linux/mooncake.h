@@ -34,6 +34,8 @@
 #define MC_MAX_RING_ENTRIES	32768
 #define MC_MAX_BUFFERS		4096	/* an open file */
 #define MC_MAX_SEGMENTS		4096	/* opened by an open file */
+#define MC_MAX_GRANTS		65536	/* loaded by an open file */
+#define MC_MAX_GRANT_BATCH	1024	/* of one MC_IOC_GRANT_ADD or MC_IOC_GRANT_DEL */
 #define MC_MAX_BUF_LEN		(1ULL << 40)
 #define MC_MAX_REQ_LEN		(1ULL << 32)
 #define MC_MAX_TIMEOUT_NS	(3600ULL * 1000000000ULL)
@@ -227,7 +229,7 @@ struct mc_ring_setup {
  * @len: bytes, 1 to MC_MAX_REQ_LEN (NOP: 0)
  * @cookie: any number, repeated in the completion
  * @timeout_ns: deadline, counted from submission; 0 means the default (60 s), at most MC_MAX_TIMEOUT_NS
- * @grant_id: must be 0
+ * @grant_id: grant that allows it, from MC_IOC_GRANT_ADD; 0 for a segment that needs none
  * @crc32c: must be 0
  * @spans: must be 0
  * @span_count: must be 0
@@ -237,8 +239,9 @@ struct mc_ring_setup {
  * @resv: must be 0
  *
  * A malformed entry completes with its error like any other request: EINVAL (field), ENOENT (handle), ERANGE (outside
- * the buffer or segment). Further results: ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the segment),
- * EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
+ * the buffer or segment), EACCES (a pool without a grant, or outside what the grant allows), ETIME (the grant has ended).
+ * Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the
+ * segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
  */
 struct mc_sqe {
 	__u8  opcode;
@@ -333,6 +336,66 @@ struct mc_eventfd {
 	__u32 resv;
 };
 
+/*
+ * Grants: a pool is read, written and mapped under a grant only, whose bytes the master hands out with the place of an
+ * object. A grant says which range of which segment, for reading or writing, and until when; its tag proves that somebody
+ * wrote it who knows the cluster key. It is nobody's in particular: whoever has the bytes may load them.
+ *
+ * Generations: the kernel accepts the two newest of the cluster key. A grant of an older one ends at once.
+ */
+#define MC_GRANT_LEN		88	/* bytes of a grant */
+
+/**
+ * struct mc_grant_item - one of MC_IOC_GRANT_ADD
+ * @grant: as the master gave it
+ * @out_id: handle for struct mc_sqe.grant_id and mmap(); 0 when refused
+ * @out_error: 0; EINVAL (not a grant), EACCES (the tag is wrong, or of a key that this node does not have), ETIME (it has
+ *	ended, or this node does not know the master's time: mcnoded sets it each second), ENOSPC (too many), ENOMEM, each
+ *	negative
+ */
+struct mc_grant_item {
+	__u8  grant[MC_GRANT_LEN];
+	__u32 out_id;
+	__s32 out_error;
+};
+
+/**
+ * struct mc_grant_add - MC_IOC_GRANT_ADD: load grants
+ * @size: sizeof(struct mc_grant_add)
+ * @flags: must be 0
+ * @count: entries, 1 to MC_MAX_GRANT_BATCH
+ * @out_added: how many were taken
+ * @items: address of @count struct mc_grant_item, which are read and written
+ *
+ * Each entry has a result of its own; a bad one does not spoil the others. Errors of the call: EINVAL, EFAULT, ENOMEM.
+ * After EFAULT entries may have been taken; they go with the file.
+ */
+struct mc_grant_add {
+	__u32 size;
+	__u32 flags;
+	__u32 count;
+	__u32 out_added;
+	__aligned_u64 items;
+};
+
+/**
+ * struct mc_grant_del - MC_IOC_GRANT_DEL: give grants back
+ * @size: sizeof(struct mc_grant_del)
+ * @flags: must be 0
+ * @count: entries, 1 to MC_MAX_GRANT_BATCH
+ * @out_deleted: how many there were; the others were gone already, which is no error
+ * @ids: address of @count __u32, the handles
+ *
+ * Requests that have been submitted go on; mappings end. Errors: EINVAL, EFAULT, ENOMEM.
+ */
+struct mc_grant_del {
+	__u32 size;
+	__u32 flags;
+	__u32 count;
+	__u32 out_deleted;
+	__aligned_u64 ids;
+};
+
 #define MC_IOC_MAGIC		0xCA
 #define MC_IOC_INFO		_IOWR(MC_IOC_MAGIC, 0x00, struct mc_info)
 #define MC_IOC_BUF_REG		_IOWR(MC_IOC_MAGIC, 0x01, struct mc_buf_reg)
@@ -342,5 +405,7 @@ struct mc_eventfd {
 #define MC_IOC_RING_SETUP	_IOWR(MC_IOC_MAGIC, 0x05, struct mc_ring_setup)
 #define MC_IOC_ENTER		_IOWR(MC_IOC_MAGIC, 0x06, struct mc_enter)
 #define MC_IOC_EVENTFD		_IOW(MC_IOC_MAGIC, 0x07, struct mc_eventfd)
+#define MC_IOC_GRANT_ADD	_IOWR(MC_IOC_MAGIC, 0x08, struct mc_grant_add)
+#define MC_IOC_GRANT_DEL	_IOWR(MC_IOC_MAGIC, 0x09, struct mc_grant_del)
 
 #endif /* _UAPI_LINUX_MOONCAKE_H */

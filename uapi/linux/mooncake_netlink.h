@@ -5,11 +5,14 @@
  * Every command that changes something needs CAP_SYS_ADMIN in the initial user namespace (EPERM); all live in the
  * initial network namespace. Failures carry an extended ack message that names the attribute and the value.
  *
- *   INFO_GET      -> NODE_UUID INSTANCE CLUSTER_UUID AUTH KEY_GEN CLOCK_EPOCH CLOCK_OFFSET CLOCK_ERROR CLOCK_AGE
+ *   INFO_GET      -> NODE_UUID INSTANCE CLUSTER_UUID AUTH KEY_GEN KEY_GEN_OLD CLOCK_EPOCH CLOCK_OFFSET CLOCK_ERROR
+ *                                                        CLOCK_AGE
  *   NODE_SET      NODE_UUID CLUSTER_UUID [AUTH]          once; again with the same values is fine, others EBUSY
  *                                                        while rails, peers or pools exist
  *   KEY_SET       KEY_GEN KEY                            write-only; newest two generations are kept
- *   CLOCK_SET     CLOCK_EPOCH CLOCK_OFFSET CLOCK_ERROR   master time = CLOCK_BOOTTIME + offset
+ *   CLOCK_SET     CLOCK_EPOCH CLOCK_OFFSET CLOCK_ERROR [CLOCK_AT]
+ *                                                        master time = CLOCK_BOOTTIME + offset; grants are refused when
+ *                                                        the error is above 500 ms or it was measured over 5 s ago
  *   RAIL_ADD      DEV_NAME ADDR [PORT]                   starts the listener on this address -> RAIL_ID
  *                                                        ENODEV (message lists usable devices), EEXIST, EADDRNOTAVAIL,
  *                                                        EINVAL, ENOKEY (no key and not auth none)
@@ -103,6 +106,8 @@ enum mc_genl_attr {
 	MC_ATTR_VALUE,		/* u64 */
 	MC_ATTR_LOCAL_BYTES,	/* u64, INFO_GET: bytes moved by the local copy engine */
 	MC_ATTR_LOCAL_RAIL_ID,	/* u32: the local end of a peer's rail */
+	MC_ATTR_CLOCK_AT,	/* u64, CLOCK_SET: CLOCK_BOOTTIME when it was measured, ns; now when missing */
+	MC_ATTR_KEY_GEN_OLD,	/* u32, INFO_GET: the other generation that is accepted, 0: none */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)
