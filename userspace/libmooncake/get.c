@@ -148,21 +148,41 @@ static unsigned int count_usable(const struct get_op *op)
 	return n;
 }
 
-/* This node's replica, else the first. Returns -1 when none is left. */
+/* This node's replica, else the first on a node that is well, else the first. Returns -1 when none is left. */
 static int best(const struct get_wave *w, const struct get_op *op)
 {
+	uint64_t now = mc_now_ns();
 	unsigned int i;
-	int found = -1;
+	int found = -1, sick = -1;
 
 	for (i = 0; i < op->reply->n_replicas && i < 64; i++) {
+		const uint8_t *node = op->reply->replicas[i]->node_uuid.data;
+
 		if (!usable(op, i))
 			continue;
-		if (!memcmp(op->reply->replicas[i]->node_uuid.data, w->node_uuid, MC_UUID_LEN))
+		if (mc_health_sick(&w->s->health, node, now)) {
+			sick = sick < 0 ? (int)i : sick;
+			continue;
+		}
+		if (!memcmp(node, w->node_uuid, MC_UUID_LEN))
 			return i;
 		if (found < 0)
 			found = i;
 	}
-	return found;
+	return found < 0 ? sick : found;
+}
+
+/* When others could be asked, an attempt does not wait for the call's deadline. */
+static uint64_t attempt_limit(const struct get_op *op, uint64_t left_ns)
+{
+	uint64_t limit = MC_TRY_NS + op->reply->size * MC_TRY_NS_BYTE;
+
+	return count_usable(op) && limit < left_ns ? limit : left_ns;
+}
+
+static void note_health(struct get_wave *w, const struct get_op *op, int sys_errno)
+{
+	mc_health_note(&w->s->health, op->reply->replicas[op->chosen]->node_uuid.data, sys_errno, mc_now_ns());
 }
 
 static void lease_over(struct get_op *op)
@@ -190,6 +210,7 @@ static void replica_failed(struct get_wave *w, struct get_op *op, const struct m
 {
 	fail_err(op, MC_ETRANSFER_FAIL, err);
 	mc_item_place(op->item, op->reply->replicas[op->chosen]);
+	note_health(w, op, err->sys_errno);
 	op->item->res.retries++;
 	op->stale |= err->sys_errno == ESTALE || err->sys_errno == ENOENT;
 	if (op->seg && op->stale)
@@ -201,6 +222,7 @@ static void replica_failed(struct get_wave *w, struct get_op *op, const struct m
 static void choose(struct get_wave *w, struct get_op *op)
 {
 	struct mc_error err;
+	uint64_t until;
 	int i;
 
 	for (;;) {
@@ -215,27 +237,35 @@ static void choose(struct get_wave *w, struct get_op *op)
 		}
 		op->chosen = i;
 		op->tried |= 1ull << i;
-		if (!mc_segref_get_once(w->s, &w->no, op->reply->replicas[i], w->deadline, &op->seg, &err))
+		until = mc_now_ns() + attempt_limit(op, mc_left_ns(w->deadline));
+		if (!mc_segref_get_once(w->s, &w->no, op->reply->replicas[i], until, &op->seg, &err))
 			break;
 		replica_failed(w, op, &err);
 	}
 	op->state = GET_MOVING;
 }
 
-/* The time of one attempt: what is left, shared among the replicas that could still be tried. */
+/* The time of one attempt: what is left, or less as long as every item has another replica. */
 static uint64_t attempt_ns(const struct get_wave *w)
 {
-	unsigned int most = 0, n;
+	uint64_t left = mc_left_ns(w->deadline), most = 0, bytes = 0;
+	bool others = true;
 	size_t i;
 
 	for (i = 0; i < w->n; i++) {
-		if (w->ops[i].state != GET_MOVING)
+		const struct get_op *op = &w->ops[i];
+		uint64_t n;
+
+		if (op->state != GET_MOVING)
 			continue;
-		n = count_usable(&w->ops[i]);
-		if (n > most)
-			most = n;
+		n = count_usable(op);
+		others &= n > 0;
+		bytes += op->reply->size;
+		most = n > most ? n : most;
 	}
-	return mc_left_ns(w->deadline) / (most + 1);
+	if (others && MC_TRY_NS + bytes * MC_TRY_NS_BYTE < left)
+		return MC_TRY_NS + bytes * MC_TRY_NS_BYTE;
+	return left / (most + 1);
 }
 
 static void fill_batch(struct get_wave *w)
@@ -266,7 +296,7 @@ static void fill_batch(struct get_wave *w)
 	}
 }
 
-static void moved(struct get_op *op, const struct mc_sum *sum)
+static void moved(struct get_wave *w, struct get_op *op, const struct mc_sum *sum)
 {
 	struct mc_result *res = &op->item->res;
 	uint8_t retries = res->retries;
@@ -281,6 +311,7 @@ static void moved(struct get_op *op, const struct mc_sum *sum)
 	res->rail = sum->rail;
 	res->local = mc_seg_local(op->seg->seg);
 	mc_item_place(op->item, op->reply->replicas[op->chosen]);
+	note_health(w, op, 0);
 	op->state = GET_DONE;
 }
 
@@ -294,7 +325,7 @@ static void judge_get(struct get_wave *w, struct get_op *op)
 	if (op->state == GET_MOVING) {
 		mc_sum_up(w->batch, op->first, count, &sum);
 		if (!sum.result) {
-			moved(op, &sum);
+			moved(w, op, &sum);
 		} else {
 			mc_error_set(&err, sum.result, -sum.result,
 				     "byte %" PRIu64 " of %" PRIu64 " did not come from node %s: %s", sum.fail_at,

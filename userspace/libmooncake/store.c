@@ -87,6 +87,7 @@ int mc_store_open_with(const struct mc_store_config *cfg, struct mc_dev *dev, co
 	s->master = master;
 	s->master_ctx = master_ctx;
 	pthread_mutex_init(&s->lock, NULL);
+	mc_health_init(&s->health);
 	rc = copy_config(s, cfg);
 	if (!rc)
 		rc = mc_random_uuid(s->client_uuid);
@@ -155,6 +156,7 @@ void mc_store_close(struct mc_store *s)
 	free(s->preferred);
 	free(s->tenant);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->health.lock);
 	free(s);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #include "dev_int.h"
+#include "health.h"
 #include "include/mooncake/store.h"
 #include "mooncake.pb-c.h"
 #include "util.h"
@@ -23,6 +24,13 @@
 #define MC_KEYS_PER_CALL	4096u
 #define MC_SEG_OPEN_MS		5000u
 #define MC_SEG_BUCKETS		64u
+
+/*
+ * What an attempt to fetch may take while other replicas could be asked: a path that is fine moves more than 10 MB in a
+ * second, and one that is not costs a second.
+ */
+#define MC_TRY_NS		(1000 * 1000000ull)
+#define MC_TRY_NS_BYTE		100u
 
 /* After the deadline: how long the kernel may take to end what it has, and the master to hear of it. */
 #define MC_GRACE_WAIT_NS	(250 * 1000000ull)
@@ -73,6 +81,7 @@ struct mc_segref {
  * @n_preferred: how many
  * @lock: protects @segs
  * @segs: opened segments by the first byte of their UUID
+ * @health: nodes that failed lately, with a lock of its own
  */
 struct mc_store {
 	struct mc_dev *dev;
@@ -87,6 +96,7 @@ struct mc_store {
 	uint32_t n_preferred;
 	pthread_mutex_t lock;
 	LIST_HEAD(, mc_segref) segs[MC_SEG_BUCKETS];
+	struct mc_health health;
 };
 
 /**

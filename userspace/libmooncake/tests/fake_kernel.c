@@ -69,6 +69,11 @@ static void finish(struct fake_kernel *fk, const struct mc_sqe *sqe)
 	publish(fk, sqe, rc, rc ? MC_CQE_F_QUIESCED : fk->ok_flags, rc ? 0 : sqe->len);
 }
 
+static bool is_silent(const struct fake_kernel *fk, const struct mc_sqe *sqe)
+{
+	return sqe->target_id < 256 && fk->handles[sqe->target_id] && fk->segs[fk->handles[sqe->target_id] - 1].silent;
+}
+
 static void begin(struct fake_kernel *fk, const struct mc_sqe *sqe)
 {
 	static const struct mc_sqe zero;
@@ -81,7 +86,7 @@ static void begin(struct fake_kernel *fk, const struct mc_sqe *sqe)
 	fk->count++;
 	if (++fk->in_flight > fk->max_in_flight)
 		fk->max_in_flight = fk->in_flight;
-	if (fk->hold_nth == fk->count || fk->hold_nth == UINT_MAX) {
+	if (fk->hold_nth == fk->count || fk->hold_nth == UINT_MAX || is_silent(fk, sqe)) {
 		RULE(fk->n_held < FK_HELD);
 		fk->held[fk->n_held].sqe = *sqe;
 		fk->held[fk->n_held].gone = false;

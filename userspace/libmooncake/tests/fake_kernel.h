@@ -19,6 +19,7 @@ struct fk_seg {
 	uint64_t len;
 	bool local;
 	bool withdrawn;		/* transfers end with ESTALE, opening with ENOENT */
+	bool silent;		/* transfers end at their deadline */
 	int open_err;		/* opening ends with this */
 	unsigned int opens;
 };

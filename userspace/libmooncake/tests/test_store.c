@@ -327,6 +327,96 @@ static void own_node_first_then_the_others(void **state)
 	teardown(e);
 }
 
+/*
+ * The first place is silent: the first get finds out in about a second, those after it don't ask there; when the node is
+ * back and its time is over, it is asked again.
+ */
+static void c22_second_copy(void **state)
+{
+	struct env *e = setup();
+	uint64_t t0;
+	int i;
+
+	(void)state;
+	e->fm->first_seg = 1;
+	fm_add(e->fm, "a", 5000, 2);	/* on nodes 2 and 3 */
+	e->fk->segs[1].silent = true;
+	t0 = mc_now_ns();
+	assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
+	assert_true(mc_now_ns() - t0 >= 900 * MS);
+	assert_true(mc_now_ns() - t0 < 20000 * MS);	/* not half of the call's minute */
+	assert_int_equal(e->res.retries, 1);
+	assert_memory_equal(e->res.node_uuid, e->fk->segs[2].node_uuid, 16);
+	check(e, 'a', 0, 5000);
+	for (i = 0; i < 100; i++) {
+		memset(e->mem, 0, 5000);
+		assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
+		assert_int_equal(e->res.retries, 0);
+		check(e, 'a', 0, 5000);
+	}
+	e->fk->segs[1].silent = false;
+	e->s->health.node[0].until_ns = 0;
+	assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
+	assert_memory_equal(e->res.node_uuid, e->fk->segs[1].node_uuid, 16);
+	assert_int_equal(e->s->health.node[0].for_ns, 0);
+	teardown(e);
+}
+
+/* A sick node is better than none, and then the call's deadline counts. */
+static void c22_only_the_sick_one_is_left(void **state)
+{
+	struct mc_opts o = { .timeout_ms = 1500 };
+	struct env *e = setup();
+	uint64_t t0;
+
+	(void)state;
+	e->fm->first_seg = 1;
+	fm_add(e->fm, "a", 5000, 1);
+	mc_health_note(&e->s->health, e->fk->segs[1].node_uuid, ETIMEDOUT, mc_now_ns());
+	assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
+	check(e, 'a', 0, 5000);
+	e->fk->segs[1].silent = true;
+	t0 = mc_now_ns();
+	assert_int_equal(get(e, "a", 0, 5000, &o), -800);
+	assert_true(mc_now_ns() - t0 >= 1400 * MS);
+	assert_int_equal(e->res.sys_errno, ETIMEDOUT);
+	teardown(e);
+}
+
+static void sick_nodes(void **state)
+{
+	uint8_t a[MC_UUID_LEN] = "a", b[MC_UUID_LEN] = "b", other[MC_UUID_LEN] = "";
+	struct mc_health h;
+	uint64_t now = 1000 * MS;
+	unsigned int i;
+
+	(void)state;
+	mc_health_init(&h);
+	mc_health_note(&h, a, ESTALE, now);
+	assert_false(mc_health_sick(&h, a, now));
+	mc_health_note(&h, a, ETIMEDOUT, now);
+	mc_health_note(&h, a, ETIMEDOUT, now + 1);	/* the same outage */
+	assert_true(mc_health_sick(&h, a, now + MC_SICK_MIN_NS - 1));
+	assert_false(mc_health_sick(&h, a, now + MC_SICK_MIN_NS));
+	assert_false(mc_health_sick(&h, b, now));
+	for (i = 0; i < 10; i++) {
+		now += MC_SICK_MAX_NS;
+		mc_health_note(&h, a, EIO, now);
+	}
+	assert_true(mc_health_sick(&h, a, now + MC_SICK_MAX_NS - 1));
+	assert_false(mc_health_sick(&h, a, now + MC_SICK_MAX_NS));
+	mc_health_note(&h, a, 0, now);
+	assert_false(mc_health_sick(&h, a, now));
+	/* More nodes than places: the latest are known. */
+	for (i = 0; i < 3 * MC_HEALTH_SLOTS; i++) {
+		other[0] = i;
+		other[1] = 1;
+		mc_health_note(&h, other, EIO, now + i);
+		assert_true(mc_health_sick(&h, other, now + i));
+	}
+	pthread_mutex_destroy(&h.lock);
+}
+
 static void only_complete_replicas(void **state)
 {
 	struct env *e = setup();
@@ -660,6 +750,9 @@ int main(void)
 		{ "C-4 a lease counts from the question", c4_lease_counts_from_the_question, NULL, NULL, NULL },
 		cmocka_unit_test(destination_too_small),
 		cmocka_unit_test(own_node_first_then_the_others),
+		{ "C-22 a second copy is used", c22_second_copy, NULL, NULL, NULL },
+		{ "C-22 only the sick node is left", c22_only_the_sick_one_is_left, NULL, NULL, NULL },
+		cmocka_unit_test(sick_nodes),
 		cmocka_unit_test(only_complete_replicas),
 		cmocka_unit_test(stale_segment_is_looked_up_again),
 		cmocka_unit_test(reopen_after_stale),
