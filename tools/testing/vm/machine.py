@@ -43,7 +43,7 @@ class Machine:
     def start(self):
         raise NotImplementedError
 
-    def link(self, up):
+    def link(self, up, number=0):
         raise NotImplementedError
 
 
@@ -67,8 +67,9 @@ class Qemu(Machine):
                "-monitor", "unix:%s,server=on,wait=off" % s["monitor"],
                "-netdev", "user,id=m0,restrict=on,hostfwd=tcp:127.0.0.1:%d-:7000" % s["port"],
                "-device", "virtio-net-pci,netdev=m0,mac=52:54:00:78:00:%02x,romfile=" % node]
-        cmd += ["-netdev", s["netdev"],
-                "-device", "virtio-net-pci,netdev=n0,mac=52:54:00:77:00:%02x,romfile=" % node]
+        for k, netdev in enumerate(s["netdevs"]):
+            cmd += ["-netdev", netdev,
+                    "-device", "virtio-net-pci,netdev=n%d,mac=52:54:00:77:%02x:%02x,romfile=" % (k, k, node)]
         return cmd
 
     def start(self):
@@ -104,8 +105,8 @@ class Qemu(Machine):
             while b"(qemu)" not in text:
                 text += c.recv(4096)
 
-    def link(self, up):
-        self.monitor("set_link n0 %s" % ("on" if up else "off"))
+    def link(self, up, number=0):
+        self.monitor("set_link n%d %s" % (number, "on" if up else "off"))
 
 
 KINDS = {k.kind: k for k in (Qemu,)}

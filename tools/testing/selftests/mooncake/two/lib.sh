@@ -64,7 +64,9 @@ reload()
 {
 	local n=$1
 	shift
-	on "$n" sh -c 'rdma link show rxe0/1 > /dev/null 2>&1 || rdma link add rxe0 type rxe netdev eth0'
+	on "$n" sh -c 'for i in 0 1; do
+		rdma link show rxe$i/1 > /dev/null 2>&1 || rdma link add rxe$i type rxe netdev eth$i
+	done'
 	on "$n" "$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../reset-node")" "$@"
 }
 
