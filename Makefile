@@ -15,7 +15,7 @@ ifeq ($(MC_FAULT),1)
 FSUF := -fault
 endif
 
-.PHONY: help deps kernels all modules userspace demo check check-long lint docs mutants shell install uninstall clean selftests
+.PHONY: help deps kernels kernels-debug all modules userspace demo check check-long lint docs mutants shell install uninstall clean selftests
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -31,6 +31,9 @@ $(B)/.deps: tools/deps/packages.txt tools/deps/install
 kernels: $(B)/kernels.lock ## fetch Debian's kernels and unpack them under build/kernels
 $(B)/kernels.lock: tools/deps/kernels | $(B)/.deps
 	@tools/deps/kernels $(B) $(KERNELS)
+
+kernels-debug: $(B)/.deps ## build the debug kernels from Debian's source, once (12 minutes of processor time each)
+	@tools/deps/kernels-debug $(B)
 
 all: modules userspace ## build the module for KERNEL and all programs
 
