@@ -7,10 +7,17 @@
  * a decimal number (128 + signal for a killed command), which is the last. When the host closes the
  * connection first, the command's session is killed.
  *
- *   agent --calibrate       prints how many times slower than a current machine this one is (1 to 20)
- *   agent PORT              serves
+ * A machine without a network to the host has a directory that both see instead. A request is a file
+ * PID-TEXT.req there (renamed into place, PID is the host's process that waits for the answer), the answer
+ * grows in PID-TEXT.ans. When the process is gone, the command's session is killed.
+ *
+ *   agent --calibrate [FACTOR]   prints how many times slower than a current machine this one is (1 to 20);
+ *                                the kernel is FACTOR times slower still (debug kernels): 100 at most in all
+ *   agent PORT                   serves TCP
+ *   agent --box DIR HOSTPROC     serves the directory; HOSTPROC is where the host's /proc is seen
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -36,7 +43,7 @@ static uint64_t now_ns(void)
 }
 
 /* A fixed piece of work: about 20 ms on a current machine. */
-static int calibrate(void)
+static int calibrate(double factor)
 {
 	const double reference_ns = 20e6;
 	uint64_t x = 88172645463325252u, start = now_ns();
@@ -56,6 +63,9 @@ static int calibrate(void)
 		scale = 1;
 	if (scale > 20)
 		scale = 20;
+	scale *= factor;
+	if (scale > 100)
+		scale = 100;
 	printf("%d\n", (int)(scale + 0.999));
 	return 0;
 }
@@ -102,13 +112,26 @@ static int frame(int fd, char type, const void *buf, uint32_t len)
 	return write_all(fd, head, sizeof(head)) || write_all(fd, buf, len) ? -1 : 0;
 }
 
-static char **read_command(int fd)
+/* The words of a command of len bytes, NULL if these aren't words. */
+static char **split(char *buf, size_t len)
 {
 	static char *words[MAX_WORDS + 1];
+	char *p;
+	int n = 0;
+
+	if (!len || buf[len - 1])
+		return NULL;
+	for (p = buf; p < buf + len && n < MAX_WORDS; p += strlen(p) + 1)
+		words[n++] = p;
+	words[n] = NULL;
+	return words;
+}
+
+static char **read_command(int fd)
+{
 	unsigned char head[4];
 	uint32_t len;
-	char *buf, *p;
-	int n = 0;
+	char *buf;
 
 	if (read_all(fd, head, sizeof(head)))
 		return NULL;
@@ -116,12 +139,9 @@ static char **read_command(int fd)
 	if (!len || len > MAX_REQUEST)
 		return NULL;
 	buf = malloc(len);
-	if (!buf || read_all(fd, buf, len) || buf[len - 1])
+	if (!buf || read_all(fd, buf, len))
 		return NULL;
-	for (p = buf; p < buf + len && n < MAX_WORDS; p += strlen(p) + 1)
-		words[n++] = p;
-	words[n] = NULL;
-	return n ? words : NULL;
+	return split(buf, len);
 }
 
 static pid_t spawn(char **words, int conn, int out[2], int err[2])
@@ -156,20 +176,29 @@ static int forward(int conn, int fd, char type)
 	return n > 0 && !frame(conn, type, buf, (uint32_t)n);
 }
 
+/* The connection is closed, or (in a box) the process that asked is no more. */
+static int host_gone(const struct pollfd *conn, const char *asker)
+{
+	char c;
+
+	if (asker)
+		return access(asker, F_OK) != 0;
+	return conn->revents && read(conn->fd, &c, 1) <= 0;
+}
+
 /*
  * Until the command has ended and its output is read, or the host has gone.
  * Returns the wait status, -1 if killed by us.
  */
-static int relay(int conn, pid_t pid, int out, int err)
+static int relay(int conn, const char *asker, pid_t pid, int out, int err)
 {
-	struct pollfd p[3] = { { out, POLLIN, 0 }, { err, POLLIN, 0 }, { conn, POLLIN, 0 } };
+	struct pollfd p[3] = { { out, POLLIN, 0 }, { err, POLLIN, 0 }, { asker ? -1 : conn, POLLIN, 0 } };
 	int status = -1, ended = 0;
-	char c;
 
 	for (;;) {
 		int n = poll(p, 3, ended ? 50 : 100);
 
-		if (p[2].revents && read(conn, &c, 1) <= 0) {
+		if (host_gone(&p[2], asker)) {
 			kill(-pid, SIGKILL);
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
@@ -187,16 +216,16 @@ static int relay(int conn, pid_t pid, int out, int err)
 	}
 }
 
-static void serve_one(int conn)
+static void serve_one(int conn, char **words, const char *asker)
 {
 	int out[2], err[2], status, len;
 	char text[16];
-	char **words;
 	pid_t pid;
 
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	words = read_command(conn);
+	if (!words)
+		words = read_command(conn);
 	if (!words || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
 		_exit(1);
 	pid = spawn(words, conn, out, err);
@@ -204,7 +233,7 @@ static void serve_one(int conn)
 		_exit(1);
 	close(out[1]);
 	close(err[1]);
-	status = relay(conn, pid, out[0], err[0]);
+	status = relay(conn, asker, pid, out[0], err[0]);
 	if (status >= 0) {
 		status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 		len = snprintf(text, sizeof(text), "%d", status);
@@ -230,17 +259,74 @@ static int serve(int port)
 		if (conn < 0)
 			continue;
 		if (fork() == 0)
-			serve_one(conn);
+			serve_one(conn, NULL, NULL);
 		close(conn);
+	}
+}
+
+/* Take the request NAME out of the box and run it; called in a process of its own. */
+static void serve_request(const char *box, const char *hostproc, const char *name)
+{
+	char path[4096], asker[4096], *buf = malloc(MAX_REQUEST);
+	size_t stem = strlen(name) - strlen(".req");
+	char **words = NULL;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.now", box, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 && buf ? read(fd, buf, MAX_REQUEST) : -1;
+	if (n > 0)
+		words = split(buf, (size_t)n);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%.*s.ans", box, (int)stem, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0 || !words)
+		_exit(1);
+	snprintf(asker, sizeof(asker), "%s/%d", hostproc, atoi(name));
+	serve_one(fd, words, asker);
+}
+
+/* A request is renamed before it is run, so that it runs once. */
+static void look(const char *box, const char *hostproc)
+{
+	char from[4096], to[4096];
+	struct dirent *e;
+	DIR *d = opendir(box);
+
+	while (d && (e = readdir(d))) {
+		size_t len = strlen(e->d_name);
+
+		if (len < 5 || strcmp(e->d_name + len - 4, ".req"))
+			continue;
+		snprintf(from, sizeof(from), "%s/%s", box, e->d_name);
+		snprintf(to, sizeof(to), "%s/%s.now", box, e->d_name);
+		if (!rename(from, to) && !fork())
+			serve_request(box, hostproc, e->d_name);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void serve_box(const char *box, const char *hostproc)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		look(box, hostproc);
+		nanosleep(&pause, NULL);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "--calibrate"))
-		return calibrate();
+	if ((argc == 2 || argc == 3) && !strcmp(argv[1], "--calibrate"))
+		return calibrate(argc == 3 ? atof(argv[2]) : 1);
+	if (argc == 4 && !strcmp(argv[1], "--box"))
+		serve_box(argv[2], argv[3]);
 	if (argc == 2 && atoi(argv[1]) > 0)
 		return serve(atoi(argv[1]));
-	fprintf(stderr, "usage: agent --calibrate | PORT\n");
+	fprintf(stderr, "usage: agent --calibrate [FACTOR] | PORT | --box DIR HOSTPROC\n");
 	return 2;
 }

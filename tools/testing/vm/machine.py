@@ -4,12 +4,71 @@
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 
+class TcpCall:
+    """A command of the agent over TCP: read() gives the bytes of its answer."""
+
+    def __init__(self, port, payload):
+        self.c = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.c.sendall(struct.pack("<I", len(payload)) + payload)
+
+    def read(self, n, limit):
+        """n bytes; socket.timeout when the time is over."""
+        data = b""
+        while len(data) < n:
+            left = limit - time.monotonic()
+            if left <= 0:
+                raise socket.timeout
+            self.c.settimeout(left)
+            part = self.c.recv(n - len(data))
+            if not part:
+                raise ConnectionError("the agent went away")
+            data += part
+        return data
+
+    def close(self):
+        self.c.close()
+
+
+class BoxCall:
+    """The same through a directory that host and node share. The agent kills the command when this process is gone."""
+
+    def __init__(self, box, payload, alive):
+        self.alive, self.f = alive, None
+        self.stem = os.path.join(box, "%d-%d" % (os.getpid(), time.monotonic_ns()))
+        with open(self.stem + ".tmp", "wb") as f:
+            f.write(payload)
+        os.rename(self.stem + ".tmp", self.stem + ".req")
+
+    def read(self, n, limit):
+        data = b""
+        while True:
+            if self.f is None and os.path.exists(self.stem + ".ans"):
+                self.f = open(self.stem + ".ans", "rb", buffering=0)
+            if self.f is not None:
+                data += self.f.read(n - len(data)) or b""
+            if len(data) == n:
+                return data
+            if time.monotonic() > limit:
+                raise socket.timeout
+            if not self.alive():
+                raise ConnectionError("the node went away")
+            time.sleep(0.005)
+
+    def close(self):
+        if self.f is not None:
+            self.f.close()
+        for suffix in (".req", ".ans"):
+            if os.path.exists(self.stem + suffix):
+                os.unlink(self.stem + suffix)
+
+
 class Machine:
-    """One node. Subclasses implement start() and link(); state is plain data, so it can be saved between calls."""
+    """One node. Subclasses implement start(), call() and link(); state is plain data, so it can be saved between calls."""
 
     kind = None
 
@@ -41,6 +100,10 @@ class Machine:
             time.sleep(0.02)
 
     def start(self):
+        raise NotImplementedError
+
+    def call(self, payload):
+        """Give the agent a command (words, each with a NUL) -> an object with read() and close()."""
         raise NotImplementedError
 
     def link(self, up, number=0):
@@ -93,6 +156,9 @@ class Qemu(Machine):
         with open(s["console"] + ".qemu") as log:
             raise RuntimeError("node %d: QEMU did not start: %s" % (s["node"], log.read().strip()[-300:]))
 
+    def call(self, payload):
+        return TcpCall(self.state["port"], payload)
+
     def monitor(self, line):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as c:
             c.settimeout(10)
@@ -109,4 +175,42 @@ class Qemu(Machine):
         self.monitor("set_link n%d %s" % (number, "on" if up else "off"))
 
 
-KINDS = {k.kind: k for k in (Qemu,)}
+class Uml(Machine):
+    """User-Mode Linux: a kernel that is a program. One processor, no preemption, the host's speed."""
+
+    kind = "uml"
+
+    def command(self):
+        s = self.state
+        here = os.path.dirname(os.path.realpath(__file__))
+        cmd = ["timeout", "-s", "KILL", str(s["life"]),
+               # its system calls are answered by another process of the same machine: on one processor that is quickest
+               "taskset", "-c", str((s["node"] - 1) % os.cpu_count()),
+               s["kernel"], "mem=%dM" % s["mem"], "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
+               "init=" + os.path.join(here, "uml-init"), "mc_share=" + s["share"], "con=null", "con0=null,fd:1",
+               "loglevel=7", "panic=-1", "mc_node=%d" % s["node"]]
+        return cmd + s.get("append", "").split()
+
+    def start(self):
+        s = self.state
+        box = os.path.join(s["share"], "box%d" % s["node"])
+        subprocess.run(["rm", "-rf", box], check=True)
+        os.makedirs(box)
+        with open(s["console"], "ab") as log:
+            p = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 start_new_session=True, env=dict(os.environ, TMPDIR="/dev/shm"))
+        s["pid"] = p.pid
+
+    def signal(self, sig):
+        """Its programs are processes of the host, all in the session of the first."""
+        if self.pid() and self.alive():
+            os.killpg(self.pid(), sig)
+
+    def call(self, payload):
+        return BoxCall(os.path.join(self.state["share"], "box%d" % self.state["node"]), payload, self.alive)
+
+    def link(self, up, number=0):
+        raise RuntimeError("a node of kind uml has no cable")
+
+
+KINDS = {k.kind: k for k in (Qemu, Uml)}
