@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which nodes failed lately: a get asks the others first, so that one dead path costs a moment once, not at each get. */
+/* Which nodes failed lately: a get asks the others first, so that a dead path costs a moment once, not at each get. */
 #ifndef MC_HEALTH_H
 #define MC_HEALTH_H
 

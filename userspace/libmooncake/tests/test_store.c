@@ -328,7 +328,7 @@ static void own_node_first_then_the_others(void **state)
 }
 
 /*
- * The first place is silent: the first get finds out in about a second, those after it don't ask there; when the node is
+ * The first place is silent: the first get finds out in about a second, those after it do not ask there; when it is
  * back and its time is over, it is asked again.
  */
 static void c22_second_copy(void **state)
