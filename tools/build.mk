@@ -151,6 +151,21 @@ $(foreach d,$(DIRS),$(eval $(call test-rules,$(d))))
 tests: $(TESTS)
 	@:
 
+# ---- the tests of common/ with sanitizers, as programs of 64 and of 32 bits ----
+
+# A 32-bit cmocka would need Debian's other architecture: these have a small runner of their own, which the kernel has too.
+KUNIT := tools/testing/kunit
+define bits-rules
+$(B)/unit-m$(1)/common-%: common/tests/test_%.c $(wildcard common/*.c common/*.h common/tests/*.h uapi/linux/*.h) $(wildcard $(KUNIT)/*.c $(KUNIT)/include/*.h) tools/build.mk
+	@mkdir -p $$(@D)
+	@echo "  CC -m$(1) $$<"
+	@$(CC) -m$(1) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -std=gnu11 -Wall -Wextra -Werror \
+		-D_GNU_SOURCE -DMC_MINI_TESTS -I. -Iuapi -Icommon -Icommon/tests -I$(KUNIT)/include -o $$@ $$< $(wildcard common/*.c) $(KUNIT)/mini.c $(KUNIT)/mac.c
+TESTS += $(patsubst common/tests/test_%.c,$(B)/unit-m$(1)/common-%,$(wildcard common/tests/test_*.c))
+endef
+$(foreach m,32 64,$(eval $(call bits-rules,$(m))))
+tests: $(TESTS)
+
 # ---- kernel selftests: each C file of one/ and two/ is a program; C files beside those directories are linked to all ----
 
 ST      := tools/testing/selftests/mooncake
