@@ -250,7 +250,7 @@ int mc_ctrl_send(struct mc_cset *set, const struct mc_wire_msg *msg);
  * @msg: question, replaced by the answer
  * @timeout_ms: longest wait
  *
- * Return: the answer's status, -ETIMEDOUT, -ENOTCONN (the set broke).
+ * Return: the answer's status, -ETIMEDOUT, -ENOTCONN (the set broke), -EINTR (killed).
  */
 int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms);
 

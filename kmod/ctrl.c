@@ -104,6 +104,7 @@ int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms)
 {
 	struct mc_call call = { .msg = msg, .err = -EINPROGRESS };
 	unsigned long left = msecs_to_jiffies(timeout_ms);
+	bool killed = false;
 	int ret;
 
 	if (down_timeout(&set->call_slots, left))
@@ -116,11 +117,11 @@ int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms)
 	/* Whoever breaks the set fails the calls of the list; one added after that is caught by the send. */
 	ret = mc_ctrl_send(set, msg);
 	if (!ret && !mc_cset_broken(set))
-		wait_for_completion_timeout(&call.done, left);
+		killed = wait_for_completion_killable_timeout(&call.done, left) < 0;
 	spin_lock_irq(&set->ctrl_lock);
 	if (call.err == -EINPROGRESS) {
 		list_del(&call.link);
-		call.err = ret ? -ENOTCONN : -ETIMEDOUT;
+		call.err = ret ? -ENOTCONN : killed ? -EINTR : -ETIMEDOUT;
 		if (mc_cset_broken(set))
 			call.err = -ENOTCONN;
 	}

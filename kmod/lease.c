@@ -2,6 +2,7 @@
 #include <crypto/algapi.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <rdma/ib_cm.h>
 
 #include "cset.h"
@@ -13,7 +14,11 @@
 #include "rail.h"
 
 #define HELLO_JIFFIES	(5 * HZ)	/* a set that has not proven itself by then is destroyed */
-#define STRANGERS_MAX	64		/* sets that have not proven themselves */
+#define STRANGERS_MAX	64		/* sets that have not proven themselves; the oldest makes room for a new one */
+#define STRANGERS_ADDR	16		/* of one address; likewise */
+#define STRANGERS_DYING	256		/* those that are being destroyed included: no new ones until they are gone */
+#define PSETS_MAX	4096
+#define INCOMING_MAX	256		/* connection requests that wait for the work item */
 #define LEASES_MAX	4096		/* of one set */
 
 /**
@@ -39,6 +44,8 @@ struct mc_lease {
  * @rail: rail it came through, with a reference
  * @hello: how far the proof is
  * @authed: the node is who it says
+ * @proof: number of that proof; grows from set to set
+ * @addr: where it came from
  * @born: jiffies
  * @leases: by age
  * @nleases: how many
@@ -50,6 +57,8 @@ struct mc_pset {
 	struct mc_rail *rail;
 	struct mc_hello_state hello;
 	bool authed;
+	u64 proof;
+	struct sockaddr_storage addr;
 	unsigned long born;
 	struct list_head leases;
 	u32 nleases;
@@ -71,7 +80,10 @@ static LIST_HEAD(psets);
 static DECLARE_WAIT_QUEUE_HEAD(psets_wait);	/* a set or a lease ended */
 static atomic_t psets_changes = ATOMIC_INIT(0);	/* how often that happened */
 static struct workqueue_struct *incoming_wq;	/* ordered */
+static struct workqueue_struct *end_wq;		/* destroys sets; work in it never waits for other work in it */
+static atomic_t incoming_waiting = ATOMIC_INIT(0);
 static u32 last_lease;
+static u64 last_proof;
 static atomic_t psets_alive = ATOMIC_INIT(0);
 static void scan(struct work_struct *work);
 static DECLARE_DELAYED_WORK(scan_work, scan);
@@ -191,27 +203,39 @@ static int serve_open(struct mc_pset *ps, struct mc_wire_msg *msg)
 
 static int serve_keys(struct mc_pset *ps, struct mc_wire_msg *msg)
 {
+	struct mc_pool *pool = NULL;
 	struct mc_lease *lease;
-	int ret = -ENOENT;
+	int ret;
 
-	/* Under the lock the lease stands, and with it the memory. */
+	/* The lock is not held while the keys are looked up: that may wait for somebody's registration. */
 	mutex_lock(&psets_lock);
 	lease = lease_find(ps, msg->lease);
-	if (lease)
-		ret = mc_mrset_rkeys(lease->mem, ps->set.dev, msg->first, msg->count, msg->keys);
+	if (lease && mc_pool_io_get(lease->pool)) {
+		pool = lease->pool;
+		mc_pool_get(pool);
+	}
 	mutex_unlock(&psets_lock);
+	if (!pool)
+		return -ENOENT;
 	msg->type = MC_WIRE_SEG_KEYS;
+	ret = mc_mrset_rkeys(mc_pool_mem(pool), ps->set.dev, msg->first, msg->count, msg->keys);
+	mc_pool_io_put(pool);
+	mc_pool_put(pool);
 	return ret;
 }
 
-/* The set, kept from being freed, of some other set of the same node that the new one replaces. */
+/*
+ * Some other set of the same node, kept from being freed, that the new one replaces. Only sets that proved themselves
+ * earlier count: two that replace each other would wait for each other.
+ */
 static struct mc_pset *older(struct mc_pset *ps)
 {
 	struct mc_pset *other, *found = NULL;
 
 	mutex_lock(&psets_lock);
 	list_for_each_entry(other, &psets, link) {
-		if (other == ps || !other->authed || memcmp(other->set.node, ps->set.node, MC_UUID_LEN))
+		if (!other->authed || other->proof >= ps->proof ||
+		    memcmp(other->set.node, ps->set.node, MC_UUID_LEN))
 			continue;
 		if (other->set.instance == ps->set.instance && other->set.epoch >= ps->set.epoch)
 			continue;
@@ -233,8 +257,10 @@ static bool overtaken(struct mc_pset *ps)
 		if (other != ps && other->authed && !memcmp(other->set.node, ps->set.node, MC_UUID_LEN) &&
 		    other->set.instance == ps->set.instance && other->set.epoch >= ps->set.epoch)
 			ret = true;
-	if (!ret)
+	if (!ret) {
 		ps->authed = true;
+		ps->proof = ++last_proof;
+	}
 	mutex_unlock(&psets_lock);
 	return ret;
 }
@@ -247,8 +273,7 @@ static void wait_gone(struct mc_pset *ps)
 
 /*
  * The fence: before this node says yes to a new set, every older one of that node is destroyed, so that nothing sent
- * on it can be executed any more. Sets wait for those that proved themselves before them only, so no two wait for
- * each other.
+ * on it can be executed any more. A set that breaks meanwhile waits no longer, so that its own end waits for nobody's.
  */
 static int fence_older(struct mc_pset *ps)
 {
@@ -258,7 +283,10 @@ static int fence_older(struct mc_pset *ps)
 		return -ESTALE;
 	while ((other = older(ps))) {
 		mc_cset_break(&other->set, -ESTALE, "replaced by epoch %u", ps->set.epoch);
-		wait_gone(other);
+		wait_event(psets_wait, list_empty_careful(&other->link) || mc_cset_broken(&ps->set));
+		mc_cset_put(&other->set);
+		if (mc_cset_broken(&ps->set))
+			return -ESTALE;
 	}
 	return 0;
 }
@@ -315,7 +343,8 @@ static void pset_message(struct mc_cset *set, struct mc_wire_msg *msg)
 
 static void pset_broken(struct mc_cset *set)
 {
-	queue_work(mc_net_wq, &to_pset(set)->end_work);
+	queue_work(end_wq, &to_pset(set)->end_work);
+	wake_up_all(&psets_wait);	/* it may be waiting for an older one to end */
 }
 
 static void pset_free(struct mc_cset *set)
@@ -360,20 +389,63 @@ static void reject(struct rdma_cm_id *id, int err)
 	rdma_unlock_handler(id);
 }
 
-static int add_pset(struct mc_pset *ps)
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	struct mc_pset *other;
-	u32 strangers = 0;
-
-	mutex_lock(&psets_lock);
-	list_for_each_entry(other, &psets, link)
-		strangers += !other->authed;
-	if (strangers < STRANGERS_MAX)
-		list_add_tail(&ps->link, &psets);
-	mutex_unlock(&psets_lock);
-	return strangers < STRANGERS_MAX ? 0 : -EBUSY;
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return ipv6_addr_equal(&((struct sockaddr_in6 *)a)->sin6_addr, &((struct sockaddr_in6 *)b)->sin6_addr);
+	return ((struct sockaddr_in *)a)->sin_addr.s_addr == ((struct sockaddr_in *)b)->sin_addr.s_addr;
 }
 
+/*
+ * Whoever opens connections and says nothing must not keep others out: a new stranger takes the place of the oldest
+ * one of its address, or of all. The list is in order of age.
+ */
+static int make_room(struct mc_pset *ps)
+{
+	struct mc_pset *other, *oldest = NULL, *oldest_here = NULL;
+	u32 all = 0, strangers = 0, dying = 0, here = 0;
+
+	lockdep_assert_held(&psets_lock);
+	list_for_each_entry(other, &psets, link) {
+		all++;
+		if (other->authed)
+			continue;
+		if (mc_cset_broken(&other->set)) {
+			dying++;
+			continue;
+		}
+		strangers++;
+		oldest = oldest ?: other;
+		if (!same_host(&other->addr, &ps->addr))
+			continue;
+		here++;
+		oldest_here = oldest_here ?: other;
+	}
+	if (all >= PSETS_MAX || strangers + dying >= STRANGERS_DYING)
+		return -EBUSY;
+	if (here >= STRANGERS_ADDR)
+		oldest = oldest_here;
+	else if (strangers < STRANGERS_MAX)
+		return 0;
+	mc_cset_break(&oldest->set, -EBUSY, "too many connections without proof of who it is");
+	return 0;
+}
+
+static int add_pset(struct mc_pset *ps)
+{
+	int ret;
+
+	mutex_lock(&psets_lock);
+	ret = make_room(ps);
+	if (!ret)
+		list_add_tail(&ps->link, &psets);
+	mutex_unlock(&psets_lock);
+	return ret;
+}
+
+/* A new set on the list, with a reference for the caller. */
 static struct mc_pset *make_pset(struct incoming *in)
 {
 	struct mc_pset *ps = kzalloc(sizeof(*ps), GFP_KERNEL);
@@ -386,6 +458,7 @@ static struct mc_pset *make_pset(struct incoming *in)
 	INIT_LIST_HEAD(&ps->leases);
 	INIT_WORK(&ps->end_work, pset_end);
 	ps->born = jiffies;
+	ps->addr = in->id->route.addr.dst_addr;
 	ps->rail = in->rail;
 	kref_get(&in->rail->kref);
 	ret = mc_cset_init(&ps->set, &pset_ops, in->rail->dev);
@@ -393,10 +466,12 @@ static struct mc_pset *make_pset(struct incoming *in)
 	ps->set.instance = in->req.instance;
 	ps->set.epoch = in->req.epoch;
 	ps->set.rail = in->rail->id;
+	mc_cset_get(&ps->set);		/* the caller's: once on the list it may be destroyed at any time */
 	if (!ret)
 		ret = add_pset(ps);
 	if (ret) {
 		mc_ctrl_free(&ps->set);
+		mc_cset_put(&ps->set);
 		mc_cset_put(&ps->set);
 		return ERR_PTR(ret);
 	}
@@ -420,10 +495,13 @@ static int attach(struct mc_pset *ps, struct incoming *in, int index)
 static int accept_ctrl(struct incoming *in)
 {
 	struct mc_pset *ps = make_pset(in);
+	int ret;
 
 	if (IS_ERR(ps))
 		return PTR_ERR(ps);
-	return attach(ps, in, 0);
+	ret = attach(ps, in, 0);
+	mc_cset_put(&ps->set);
+	return ret;
 }
 
 static struct mc_pset *find_authed(const struct mc_wire_req *req)
@@ -480,6 +558,7 @@ static void incoming_work(struct work_struct *work)
 	}
 	mc_rail_put(in->rail);
 	kfree(in);
+	atomic_dec(&incoming_waiting);
 }
 
 /* Events of a request that the work item has not reached yet: whatever it was, accepting will fail and clean up. */
@@ -488,21 +567,30 @@ static int early_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
+/* In the handler: its return value makes rdma_cm destroy the request's end. */
+static int refuse(struct rdma_cm_id *id, int err)
+{
+	__le32 data[2] = { cpu_to_le32(MC_REJECT_MAGIC), cpu_to_le32(-err) };
+
+	rdma_reject(id, data, sizeof(data), IB_CM_REJ_CONSUMER_DEFINED);
+	return err;
+}
+
 int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
-	struct incoming *in = kzalloc(sizeof(*in), GFP_KERNEL);
+	struct incoming *in;
 	int ret;
 
+	if (atomic_read(&incoming_waiting) >= INCOMING_MAX)
+		return refuse(id, -EBUSY);
+	in = kzalloc(sizeof(*in), GFP_KERNEL);
 	if (!in)
 		return -ENOMEM;
 	ret = mc_wire_req_decode(&in->req, param->private_data, param->private_data_len);
 	if (ret) {
-		__le32 data[2] = { cpu_to_le32(MC_REJECT_MAGIC), cpu_to_le32(-ret) };
-
-		rdma_reject(id, data, sizeof(data), IB_CM_REJ_CONSUMER_DEFINED);
 		kfree(in);
-		return ret;
+		return refuse(id, ret);
 	}
 	memcpy(in->bytes, param->private_data, MC_WIRE_REQ_LEN);
 	in->param = *param;
@@ -512,6 +600,7 @@ int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm
 	id->context = NULL;
 	id->event_handler = early_event;
 	INIT_WORK(&in->work, incoming_work);
+	atomic_inc(&incoming_waiting);
 	queue_work(incoming_wq, &in->work);
 	return 0;
 }
@@ -596,12 +685,14 @@ static bool any_lease(struct mc_mem *mem)
 	return any;
 }
 
+/* A peer that takes its messages slowly must not keep this up: whoever is not told in time is cut off later. */
 void mc_lease_tell(struct mc_mem *mem)
 {
+	unsigned long end = jiffies + msecs_to_jiffies(mc_revoke_ms);
 	struct mc_wire_msg msg = { .type = MC_WIRE_REVOKE };
 	struct mc_pset *ps;
 
-	while ((ps = with_lease(mem, true, &msg))) {
+	while (time_before_eq(jiffies, end) && (ps = with_lease(mem, true, &msg))) {
 		mc_ctrl_send(&ps->set, &msg);
 		mc_cset_put(&ps->set);
 	}
@@ -640,6 +731,11 @@ int mc_pset_init(void)
 	incoming_wq = alloc_ordered_workqueue("mooncake_cm", WQ_MEM_RECLAIM);
 	if (!incoming_wq)
 		return -ENOMEM;
+	end_wq = alloc_workqueue("mooncake_end", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!end_wq) {
+		destroy_workqueue(incoming_wq);
+		return -ENOMEM;
+	}
 	queue_delayed_work(mc_net_wq, &scan_work, HZ);
 	return 0;
 }
@@ -649,4 +745,5 @@ void mc_pset_exit(void)
 	cancel_delayed_work_sync(&scan_work);
 	destroy_workqueue(incoming_wq);
 	wait_event(psets_wait, !atomic_read(&psets_alive));
+	destroy_workqueue(end_wq);
 }

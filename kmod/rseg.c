@@ -27,7 +27,17 @@ struct lease_info {
 	u32 *keys;
 };
 
-static int fetch_keys(struct mc_cset *set, struct mc_wire_msg *msg, struct lease_info *info, u32 timeout_ms)
+/* A call with what is left of the time; the owner can't draw it out by answering slowly. */
+static int call_until(struct mc_cset *set, struct mc_wire_msg *msg, unsigned long deadline)
+{
+	long left = deadline - jiffies;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return left > 0 ? mc_ctrl_call(set, msg, jiffies_to_msecs(left)) : -ETIMEDOUT;
+}
+
+static int fetch_keys(struct mc_cset *set, struct mc_wire_msg *msg, struct lease_info *info, unsigned long deadline)
 {
 	u32 first, n;
 	int ret;
@@ -39,7 +49,7 @@ static int fetch_keys(struct mc_cset *set, struct mc_wire_msg *msg, struct lease
 		msg->lease = info->lease;
 		msg->first = first;
 		msg->count = n;
-		ret = mc_ctrl_call(set, msg, timeout_ms);
+		ret = call_until(set, msg, deadline);
 		if (ret)
 			return ret;
 		if (msg->type != MC_WIRE_SEG_KEYS || msg->first != first || msg->count != n)
@@ -67,12 +77,11 @@ static int check_info(struct mc_wire_msg *msg, struct lease_info *info)
 {
 	u64 n;
 
-	if (msg->type != MC_WIRE_SEG_INFO || !msg->len || msg->chunk_shift < PAGE_SHIFT || msg->chunk_shift > 40)
+	if (!msg->len || msg->chunk_shift < PAGE_SHIFT || msg->chunk_shift > 40)
 		return -EPROTO;
 	n = ((msg->len - 1) >> msg->chunk_shift) + 1;
 	if (n > NKEYS_MAX)
 		return -E2BIG;
-	info->lease = msg->lease;
 	info->len = msg->len;
 	info->chunk_shift = msg->chunk_shift;
 	info->nkeys = n;
@@ -82,20 +91,24 @@ static int check_info(struct mc_wire_msg *msg, struct lease_info *info)
 
 static int open_at_owner(struct mc_cset *set, const u8 *seg, struct lease_info *info, u32 timeout_ms)
 {
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
 	struct mc_wire_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL);
 	int ret;
 
-	info->keys = NULL;
+	memset(info, 0, sizeof(*info));
 	if (!msg)
 		return -ENOMEM;
 	msg->type = MC_WIRE_SEG_OPEN;
 	memcpy(msg->seg, seg, MC_UUID_LEN);
-	ret = mc_ctrl_call(set, msg, timeout_ms);
+	ret = call_until(set, msg, deadline);
+	if (!ret && msg->type != MC_WIRE_SEG_INFO)
+		ret = -EPROTO;
 	if (ret)
 		goto out;
+	info->lease = msg->lease;
 	ret = check_info(msg, info);
 	if (!ret)
-		ret = fetch_keys(set, msg, info, timeout_ms);
+		ret = fetch_keys(set, msg, info, deadline);
 	if (ret) {
 		close_lease(set, info->lease);
 		kvfree(info->keys);
