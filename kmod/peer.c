@@ -308,16 +308,14 @@ static void conn_work(struct work_struct *work)
 
 void mc_peer_want(struct mc_peer *peer)
 {
-	bool idle;
-
 	mutex_lock(&peer->lock);
-	idle = !peer->path && !peer->trying && !peer->gone;
 	if (!peer->wanted)
 		peer->down_since = jiffies;
 	peer->wanted = true;
-	mutex_unlock(&peer->lock);
-	if (idle)
+	/* Under the lock: peer_end() sets @gone, then cancels the work; what comes later must not queue it again. */
+	if (!peer->path && !peer->trying && !peer->gone)
 		mod_delayed_work(mc_net_wq, &peer->conn_work, 0);
+	mutex_unlock(&peer->lock);
 }
 
 /* A refusal is an answer; that nobody answers may change until the deadline. */

@@ -62,6 +62,7 @@ void mc_rdma_submit(struct mc_req *req)
 	if (!gone) {
 		req->net_queued = true;
 		list_add_tail(&req->net_link, &peer->fifo);
+		queue_work(mc_net_wq, &peer->pump_work);	/* under the lock, see mc_peer_want() */
 	}
 	mutex_unlock(&peer->lock);
 	if (gone) {
@@ -73,10 +74,8 @@ void mc_rdma_submit(struct mc_req *req)
 		 * would.
 		 */
 		mc_rdma_abort(req, false);
-	} else {
-		if (idle)
-			mc_peer_want(peer);
-		queue_work(mc_net_wq, &peer->pump_work);
+	} else if (idle) {
+		mc_peer_want(peer);
 	}
 	mc_req_put(req);
 }
