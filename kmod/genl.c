@@ -181,10 +181,16 @@ static int clock_set(struct sk_buff *skb, struct genl_info *info)
 /* Rails and live pools hold the module: rmmod is refused while they exist. */
 static int rail_add(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = need_admin(skb, info) ?: mc_genl_rail_add(skb, info);
+	int ret = need_admin(skb, info);
 
-	if (!ret)
-		__module_get(THIS_MODULE);
+	if (ret)
+		return ret;
+	/* First: as soon as the rail exists, the removal of its device may put the reference. */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	ret = mc_genl_rail_add(skb, info);
+	if (ret)
+		module_put(THIS_MODULE);
 	return ret;
 }
 
