@@ -54,7 +54,9 @@ int mc_handle_add(struct mc_handle_tab *tab, void *entry, u32 max, u32 *entry_id
 		xa_unlock(&tab->xa);
 		return ret == -EBUSY ? -ENOSPC : ret;
 	}
-	*entry_id = *out = index | ++tab->gen << MC_HANDLE_INDEX_BITS;
+	/* Indices are used in turn, so with one generation a lap no id comes back before all 2^32 were used. */
+	tab->gen += ret;
+	*entry_id = *out = index | tab->gen << MC_HANDLE_INDEX_BITS;
 	__xa_store(&tab->xa, index, entry, 0);	/* a reserved slot: can't fail */
 	xa_unlock(&tab->xa);
 	return 0;

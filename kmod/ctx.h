@@ -34,7 +34,7 @@ struct mc_target;
  * struct mc_handle_tab - handles of one kind in one file
  * @xa: index to entry, the entry knows its whole id
  * @next: for xa_alloc_cyclic(): indices are used in turn, so that one comes back as late as possible
- * @gen: counts allocations; its low 12 bits are the generation
+ * @gen: how often the indices have gone round; its low 12 bits are the generation
  * @count: entries
  */
 struct mc_handle_tab {
