@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "ctx.h"
 #include "engine.h"
+#include "event.h"
 #include "fault.h"
 #include "mem.h"
 
@@ -121,6 +122,7 @@ int mc_buf_unregister(struct mc_ctx *ctx, u32 id)
 	xa_unlock(&ctx->bufs.xa);
 	if (!buf)
 		return -ENOENT;
+	mc_event_buf_gone(id, ctx->pid, ctx->uid, buf->len, READ_ONCE(ctx->dying) ? MC_REASON_EXIT : MC_REASON_ASKED);
 	mc_buf_put(buf);
 	return 0;
 }

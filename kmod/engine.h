@@ -50,12 +50,14 @@ struct netlink_ext_ack;
 /**
  * struct mc_transport_ops - one way of moving bytes
  * @name: for sysfs, traces and messages
+ * @id: for statistics
  * @submit: take the request and its cutter's hold; reports every failure through mc_req_stop()/mc_slice_done()
  * @abort: the request was stopped: see the top of this file
  * @release: last reference of a target is gone; may sleep
  */
 struct mc_transport_ops {
 	const char *name;
+	enum mc_transport id;
 	void (*submit)(struct mc_req *req);
 	void (*abort)(struct mc_req *req, bool fence);
 	void (*release)(struct mc_target *target);
@@ -96,6 +98,7 @@ void mc_target_put(struct mc_target *target);
  * @len: bytes; never crosses a registration chunk on either side
  * @tries: times it was posted
  * @unfenced: a WRITE whose old path failed and may still deliver it: the completion won't say QUIESCED
+ * @posted_at: RDMA: ktime_get() based ns of the last post
  * @cqe: RDMA: completion entry
  * @path: RDMA: queue pair it was posted on
  */
@@ -106,6 +109,7 @@ struct mc_slice {
 	u32 len;
 	u8 tries;
 	bool unfenced;
+	u64 posted_at;
 	struct ib_cqe cqe;
 	void *path;
 };
@@ -132,6 +136,7 @@ struct mc_slice {
  * @fail_off: lowest offset that failed
  * @unquiesced: a slice ended unfenced
  * @rail: local rail id of the first slice, 0 local
+ * @submitted_at: ktime_get() based ns
  * @deadline: aborts it
  * @deadline_at: ktime_get() based ns
  * @granted: the target needs a grant, and there was one
@@ -163,6 +168,7 @@ struct mc_req {
 	u64 fail_off;
 	bool unquiesced;
 	u32 rail;
+	u64 submitted_at;
 	struct delayed_work deadline;
 	u64 deadline_at;
 	bool granted;
@@ -289,11 +295,6 @@ void mc_pool_get(struct mc_pool *pool);
 void mc_pool_put(struct mc_pool *pool);
 struct mc_mem *mc_pool_mem(struct mc_pool *pool);
 u64 mc_pool_len(struct mc_pool *pool);
-
-/* Netlink events; may sleep, drop silently when nobody listens. */
-void mc_event_peer(bool up, const u8 *node_uuid);
-void mc_event_rail(bool up, u32 rail_id);
-void mc_event_seg_gone(const u8 *seg_uuid);
 
 extern struct workqueue_struct *mc_wq;	/* unbound; teardown, deadlines */
 extern struct kobject *mc_kobj;		/* /sys/class/misc/mooncake: rails and peers add directories below */

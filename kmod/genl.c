@@ -11,29 +11,13 @@
 #include "buf.h"
 #include "compat.h"
 #include "engine.h"
+#include "event.h"
 #include "fault.h"
 #include "genl.h"
 #include "genl_net.h"
 #include "node.h"
 #include "pool.h"
 #include "stats.h"
-
-#define EXT_TEXTS 32
-
-void mc_ext_err(struct netlink_ext_ack *extack, const char *fmt, ...)
-{
-	static char texts[EXT_TEXTS][256];
-	static atomic_t next;
-	char *text = texts[(unsigned int)atomic_inc_return(&next) % EXT_TEXTS];
-	va_list ap;
-
-	if (!extack)
-		return;
-	va_start(ap, fmt);
-	vscnprintf(text, sizeof(texts[0]), fmt, ap);
-	va_end(ap);
-	extack->_msg = text;
-}
 
 /* Sender and opener of the socket must both have it: else a privileged program could be made to send for another. */
 static int need_admin(const struct sk_buff *skb, struct genl_info *info)
@@ -44,43 +28,7 @@ static int need_admin(const struct sk_buff *skb, struct genl_info *info)
 	return -EPERM;
 }
 
-static int missing(struct genl_info *info, const char *name)
-{
-	mc_ext_err(info->extack, "attribute %s is missing", name);
-	return -EINVAL;
-}
-
-#define NEED(attr) do { if (!info->attrs[MC_ATTR_##attr]) return missing(info, #attr); } while (0)
-
-/* A reply under construction; its caller fills attributes and sends it. */
-static struct sk_buff *reply_new(struct genl_info *info, u8 cmd, void **hdr)
-{
-	struct sk_buff *skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
-
-	if (!skb)
-		return NULL;
-	*hdr = genlmsg_put_reply(skb, info, &mc_genl_family, 0, cmd);
-	if (!*hdr) {
-		nlmsg_free(skb);
-		return NULL;
-	}
-	return skb;
-}
-
-static int reply_send(struct sk_buff *skb, void *hdr, struct genl_info *info, int fill_err)
-{
-	if (fill_err) {
-		nlmsg_free(skb);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, hdr);
-	return genlmsg_reply(skb, info);
-}
-
-static int put_u64(struct sk_buff *skb, int attr, u64 value)
-{
-	return nla_put_u64_64bit(skb, attr, value, MC_ATTR_PAD);
-}
+#define NEED(attr) do { if (!info->attrs[MC_ATTR_##attr]) return mc_genl_missing(info, #attr); } while (0)
 
 static int fill_info(struct sk_buff *skb)
 {
@@ -97,16 +45,16 @@ static int fill_info(struct sk_buff *skb)
 	spin_unlock(&mc_node.lock);
 	if (nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node) ||
 	    nla_put(skb, MC_ATTR_CLUSTER_UUID, MC_UUID_LEN, cluster) ||
-	    put_u64(skb, MC_ATTR_INSTANCE, mc_node.instance) || nla_put_u32(skb, MC_ATTR_AUTH, auth) ||
+	    mc_put_u64(skb, MC_ATTR_INSTANCE, mc_node.instance) || nla_put_u32(skb, MC_ATTR_AUTH, auth) ||
 	    nla_put_u32(skb, MC_ATTR_KEY_GEN, mc_key_gen()) ||
-	    nla_put_u32(skb, MC_ATTR_KEY_GEN_OLD, mc_auth_older()) || put_u64(skb, MC_ATTR_LOCAL_BYTES, local))
+	    nla_put_u32(skb, MC_ATTR_KEY_GEN_OLD, mc_auth_older()) || mc_put_u64(skb, MC_ATTR_LOCAL_BYTES, local))
 		return -EMSGSIZE;
 	if (!clock.set)
 		return 0;
-	return put_u64(skb, MC_ATTR_CLOCK_EPOCH, clock.epoch) ||
-	       put_u64(skb, MC_ATTR_CLOCK_OFFSET, (u64)clock.offset) ||
-	       put_u64(skb, MC_ATTR_CLOCK_ERROR, clock.error) ||
-	       put_u64(skb, MC_ATTR_CLOCK_AGE, ktime_get_boottime_ns() - clock.set_at);
+	return mc_put_u64(skb, MC_ATTR_CLOCK_EPOCH, clock.epoch) ||
+	       mc_put_u64(skb, MC_ATTR_CLOCK_OFFSET, (u64)clock.offset) ||
+	       mc_put_u64(skb, MC_ATTR_CLOCK_ERROR, clock.error) ||
+	       mc_put_u64(skb, MC_ATTR_CLOCK_AGE, ktime_get_boottime_ns() - clock.set_at);
 }
 
 static int info_get(struct sk_buff *skb, struct genl_info *info)
@@ -114,8 +62,8 @@ static int info_get(struct sk_buff *skb, struct genl_info *info)
 	struct sk_buff *reply;
 	void *hdr;
 
-	reply = reply_new(info, MC_CMD_INFO_GET, &hdr);
-	return reply ? reply_send(reply, hdr, info, fill_info(reply)) : -ENOMEM;
+	reply = mc_reply_new(info, MC_CMD_INFO_GET, &hdr);
+	return reply ? mc_reply_send(reply, hdr, info, fill_info(reply)) : -ENOMEM;
 }
 
 static int identity_set(struct sk_buff *skb, struct genl_info *info)
@@ -232,7 +180,7 @@ static int pool_create(struct sk_buff *skb, struct genl_info *info)
 	if (info->attrs[MC_ATTR_PAGE_SIZE])
 		page_size = nla_get_u32(info->attrs[MC_ATTR_PAGE_SIZE]);
 	/* The reply first: after the pool exists nothing may fail. */
-	reply = reply_new(info, MC_CMD_POOL_CREATE, &hdr);
+	reply = mc_reply_new(info, MC_CMD_POOL_CREATE, &hdr);
 	if (!reply)
 		return -ENOMEM;
 	/* Fails while the module is being removed: a pool made then would never be destroyed. */
@@ -242,7 +190,7 @@ static int pool_create(struct sk_buff *skb, struct genl_info *info)
 	ret = mc_pool_create(name, nla_get_u64(info->attrs[MC_ATTR_LEN]), numa, page_size, uuid, info->extack);
 	if (ret)
 		goto err_module;
-	return reply_send(reply, hdr, info, nla_put(reply, MC_ATTR_SEG_UUID, MC_UUID_LEN, uuid));
+	return mc_reply_send(reply, hdr, info, nla_put(reply, MC_ATTR_SEG_UUID, MC_UUID_LEN, uuid));
 
 err_module:
 	module_put(THIS_MODULE);
@@ -287,33 +235,19 @@ static int fault_set(struct sk_buff *skb, struct genl_info *info)
 static int fill_pool(struct sk_buff *skb, struct mc_pool *pool)
 {
 	return nla_put(skb, MC_ATTR_SEG_UUID, MC_UUID_LEN, pool->target.seg_uuid) ||
-	       nla_put_string(skb, MC_ATTR_NAME, pool->name) || put_u64(skb, MC_ATTR_LEN, pool->target.len) ||
+	       nla_put_string(skb, MC_ATTR_NAME, pool->name) || mc_put_u64(skb, MC_ATTR_LEN, pool->target.len) ||
 	       nla_put_s32(skb, MC_ATTR_NUMA_NODE, pool->numa_node) ||
-	       nla_put_u32(skb, MC_ATTR_PAGE_SIZE, pool->page_size) || nla_put_string(skb, MC_ATTR_STATE, "live") ||
+	       nla_put_u32(skb, MC_ATTR_PAGE_SIZE, pool->page_size) ||
+	       nla_put_string(skb, MC_ATTR_STATE, MC_STATE_LIVE) ||
 	       nla_put_u32(skb, MC_ATTR_LEASES, atomic_read(&pool->leases));
 }
 
 static int fill_buf(struct sk_buff *skb, const struct mc_buf_info *b)
 {
 	return nla_put_u32(skb, MC_ATTR_BUF_ID, b->id) || nla_put_u32(skb, MC_ATTR_PID, b->pid) ||
-	       nla_put_u32(skb, MC_ATTR_UID, b->uid) || put_u64(skb, MC_ATTR_LEN, b->len) ||
-	       put_u64(skb, MC_ATTR_PINNED, b->pinned) ||
-	       nla_put_string(skb, MC_ATTR_STATE, b->gone ? "quarantine" : "live");
-}
-
-static void *dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
-{
-	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &mc_genl_family, NLM_F_MULTI, cmd);
-}
-
-static int dump_end(struct sk_buff *skb, void *hdr, int fill_err)
-{
-	if (fill_err) {
-		genlmsg_cancel(skb, hdr);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, hdr);
-	return 0;
+	       nla_put_u32(skb, MC_ATTR_UID, b->uid) || mc_put_u64(skb, MC_ATTR_LEN, b->len) ||
+	       mc_put_u64(skb, MC_ATTR_PINNED, b->pinned) ||
+	       nla_put_string(skb, MC_ATTR_STATE, b->gone ? MC_STATE_QUARANTINE : MC_STATE_LIVE);
 }
 
 static int pool_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -323,8 +257,8 @@ static int pool_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	int err = 0;
 
 	while (!err && (pool = mc_pool_nth(cb->args[0]))) {
-		hdr = dump_put(skb, cb, MC_CMD_POOL_GET);
-		err = hdr ? dump_end(skb, hdr, fill_pool(skb, pool)) : -EMSGSIZE;
+		hdr = mc_dump_put(skb, cb, MC_CMD_POOL_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_pool(skb, pool)) : -EMSGSIZE;
 		if (!err)
 			cb->args[0]++;
 		mc_pool_put(pool);
@@ -339,8 +273,33 @@ static int buf_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	int err = 0;
 
 	while (!err && mc_buf_nth(cb->args[0], &b)) {
-		hdr = dump_put(skb, cb, MC_CMD_BUF_GET);
-		err = hdr ? dump_end(skb, hdr, fill_buf(skb, &b)) : -EMSGSIZE;
+		hdr = mc_dump_put(skb, cb, MC_CMD_BUF_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_buf(skb, &b)) : -EMSGSIZE;
+		if (!err)
+			cb->args[0]++;
+	}
+	return skb->len;
+}
+
+static int fill_stat(struct sk_buff *skb, u32 transport, bool write)
+{
+	struct mc_xfer_stat s;
+
+	mc_stat_xfer(transport, write, &s);
+	return nla_put_u32(skb, MC_ATTR_TRANSPORT, transport) ||
+	       nla_put_u32(skb, MC_ATTR_OP, write ? MC_OP_WRITE : MC_OP_READ) ||
+	       mc_put_u64(skb, MC_ATTR_REQS, s.reqs) || mc_put_u64(skb, MC_ATTR_ERRORS, s.errors) ||
+	       mc_put_u64(skb, MC_ATTR_BYTES, s.bytes) || mc_put_hist(skb, MC_ATTR_HIST, s.hist);
+}
+
+static int stat_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	void *hdr;
+	int err = 0;
+
+	while (!err && cb->args[0] < 2 * MC_TRANSPORTS) {
+		hdr = mc_dump_put(skb, cb, MC_CMD_STAT_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_stat(skb, cb->args[0] / 2, cb->args[0] % 2)) : -EMSGSIZE;
 		if (!err)
 			cb->args[0]++;
 	}
@@ -386,6 +345,7 @@ static const struct genl_ops mc_ops[] = {
 	{ .cmd = MC_CMD_POOL_GET, .dumpit = pool_dump },
 	{ .cmd = MC_CMD_BUF_GET, .dumpit = buf_dump },
 	{ .cmd = MC_CMD_FAULT_SET, .doit = fault_set },
+	{ .cmd = MC_CMD_STAT_GET, .dumpit = stat_dump },
 };
 
 static const struct genl_multicast_group mc_groups[] = {
@@ -405,43 +365,17 @@ struct genl_family mc_genl_family = {
 	.n_mcgrps = ARRAY_SIZE(mc_groups),
 };
 
-static void event(u8 cmd, int attr, const void *uuid, u32 rail_id)
-{
-	struct sk_buff *skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	void *hdr;
-
-	if (!skb)
-		return;
-	hdr = genlmsg_put(skb, 0, 0, &mc_genl_family, 0, cmd);
-	if (!hdr || (uuid ? nla_put(skb, attr, MC_UUID_LEN, uuid) : nla_put_u32(skb, attr, rail_id))) {
-		nlmsg_free(skb);
-		return;
-	}
-	genlmsg_end(skb, hdr);
-	genlmsg_multicast(&mc_genl_family, skb, 0, 0, GFP_KERNEL);
-}
-
-void mc_event_peer(bool up, const u8 *node_uuid)
-{
-	event(up ? MC_CMD_EVENT_PEER_UP : MC_CMD_EVENT_PEER_DOWN, MC_ATTR_NODE_UUID, node_uuid, 0);
-}
-
-void mc_event_rail(bool up, u32 rail_id)
-{
-	event(up ? MC_CMD_EVENT_RAIL_UP : MC_CMD_EVENT_RAIL_DOWN, MC_ATTR_RAIL_ID, NULL, rail_id);
-}
-
-void mc_event_seg_gone(const u8 *seg_uuid)
-{
-	event(MC_CMD_EVENT_SEG_GONE, MC_ATTR_SEG_UUID, seg_uuid, 0);
-}
-
 int mc_genl_init(void)
 {
-	return genl_register_family(&mc_genl_family);
+	int ret = genl_register_family(&mc_genl_family);
+
+	if (!ret)
+		mc_events_start();
+	return ret;
 }
 
 void mc_genl_exit(void)
 {
+	mc_events_stop();
 	genl_unregister_family(&mc_genl_family);
 }

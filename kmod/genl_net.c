@@ -10,12 +10,6 @@
 #include "peer.h"
 #include "rail.h"
 
-static int missing(struct genl_info *info, const char *name)
-{
-	mc_ext_err(info->extack, "attribute %s is missing", name);
-	return -EINVAL;
-}
-
 static int get_addr(struct nlattr *addr, struct nlattr *port, struct sockaddr_storage *ss,
 		    struct netlink_ext_ack *extack)
 {
@@ -56,16 +50,6 @@ static int check_identity(struct genl_info *info)
 	return 0;
 }
 
-static int answer_rail(struct sk_buff *reply, void *hdr, struct genl_info *info, u32 id)
-{
-	if (nla_put_u32(reply, MC_ATTR_RAIL_ID, id)) {
-		nlmsg_free(reply);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(reply, hdr);
-	return genlmsg_reply(reply, info);
-}
-
 static int add(struct genl_info *info, u32 *id)
 {
 	struct nlattr **tb = info->attrs;
@@ -98,22 +82,21 @@ int mc_genl_rail_add(struct sk_buff *skb, struct genl_info *info)
 	int ret;
 
 	if (!info->attrs[MC_ATTR_DEV_NAME])
-		return missing(info, "DEV_NAME");
+		return mc_genl_missing(info, "DEV_NAME");
 	if (!info->attrs[MC_ATTR_ADDR])
-		return missing(info, "ADDR");
+		return mc_genl_missing(info, "ADDR");
 	ret = check_identity(info);
 	if (ret)
 		return ret;
-	reply = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	reply = mc_reply_new(info, MC_CMD_RAIL_ADD, &hdr);
 	if (!reply)
 		return -ENOMEM;
-	hdr = genlmsg_put_reply(reply, info, &mc_genl_family, 0, MC_CMD_RAIL_ADD);
-	ret = hdr ? add(info, &id) : -EMSGSIZE;
+	ret = add(info, &id);
 	if (ret) {
 		nlmsg_free(reply);
 		return ret;
 	}
-	answer_rail(reply, hdr, info, id);
+	mc_reply_send(reply, hdr, info, nla_put_u32(reply, MC_ATTR_RAIL_ID, id));
 	return 0;
 }
 
@@ -123,7 +106,7 @@ int mc_genl_rail_del(struct sk_buff *skb, struct genl_info *info)
 	int ret;
 
 	if (!info->attrs[MC_ATTR_RAIL_ID])
-		return missing(info, "RAIL_ID");
+		return mc_genl_missing(info, "RAIL_ID");
 	id = nla_get_u32(info->attrs[MC_ATTR_RAIL_ID]);
 	ret = mc_rail_del(id);
 	if (ret)
@@ -143,41 +126,11 @@ static int put_addr(struct sk_buff *skb, const struct sockaddr_storage *ss)
 	       nla_put_u16(skb, MC_ATTR_PORT, ntohs(in6->sin6_port));
 }
 
-static int put_counters(struct sk_buff *skb, struct mc_counters *c)
-{
-	static const u16 attrs[MC_COUNTS] = {
-		[MC_COUNT_READ_BYTES] = MC_ATTR_READ_BYTES, [MC_COUNT_WRITE_BYTES] = MC_ATTR_WRITE_BYTES,
-		[MC_COUNT_READ_OPS] = MC_ATTR_READ_OPS, [MC_COUNT_WRITE_OPS] = MC_ATTR_WRITE_OPS,
-		[MC_COUNT_ERRORS] = MC_ATTR_ERRORS, [MC_COUNT_RETRIES] = MC_ATTR_RETRIES,
-		[MC_COUNT_INFLIGHT] = MC_ATTR_INFLIGHT, [MC_COUNT_RECONNECTS] = MC_ATTR_RECONNECTS,
-	};
-	int i, ret = 0;
-
-	for (i = 0; i < MC_COUNTS && !ret; i++)
-		ret = nla_put_u64_64bit(skb, attrs[i], atomic64_read(&c->v[i]), MC_ATTR_PAD);
-	return ret;
-}
-
-static void *dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
-{
-	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &mc_genl_family, NLM_F_MULTI, cmd);
-}
-
-static int dump_end(struct sk_buff *skb, void *hdr, int fill_err)
-{
-	if (fill_err) {
-		genlmsg_cancel(skb, hdr);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, hdr);
-	return 0;
-}
-
 static int fill_rail(struct sk_buff *skb, struct mc_rail *rail)
 {
 	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail->id) ||
 	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev->name) || put_addr(skb, &rail->addr) ||
-	       nla_put_string(skb, MC_ATTR_STATE, "up") || put_counters(skb, &rail->counters);
+	       nla_put_string(skb, MC_ATTR_STATE, MC_STATE_UP) || mc_put_counters(skb, &rail->counters);
 }
 
 int mc_genl_rail_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -187,8 +140,8 @@ int mc_genl_rail_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	int err = 0;
 
 	while (!err && (rail = mc_rail_nth(AF_UNSPEC, cb->args[0]))) {
-		hdr = dump_put(skb, cb, MC_CMD_RAIL_GET);
-		err = hdr ? dump_end(skb, hdr, fill_rail(skb, rail)) : -EMSGSIZE;
+		hdr = mc_dump_put(skb, cb, MC_CMD_RAIL_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_rail(skb, rail)) : -EMSGSIZE;
 		if (!err)
 			cb->args[0]++;
 		mc_rail_put(rail);
@@ -217,14 +170,14 @@ static int parse_addrs(struct genl_info *info, struct mc_peer_addr *addrs, u32 *
 		if (ret)
 			return ret;
 		if (!tb[MC_ATTR_ADDR])
-			return missing(info, "ADDR of a rail");
+			return mc_genl_missing(info, "ADDR of a rail");
 		addrs[*n].rail = tb[MC_ATTR_RAIL_ID] ? nla_get_u32(tb[MC_ATTR_RAIL_ID]) : 0;
 		ret = get_addr(tb[MC_ATTR_ADDR], tb[MC_ATTR_PORT], &addrs[*n].addr, info->extack);
 		if (ret)
 			return ret;
 		++*n;
 	}
-	return *n ? 0 : missing(info, "RAIL in RAILS");
+	return *n ? 0 : mc_genl_missing(info, "RAIL in RAILS");
 }
 
 int mc_genl_peer_set(struct sk_buff *skb, struct genl_info *info)
@@ -235,9 +188,9 @@ int mc_genl_peer_set(struct sk_buff *skb, struct genl_info *info)
 	int ret;
 
 	if (!info->attrs[MC_ATTR_NODE_UUID])
-		return missing(info, "NODE_UUID");
+		return mc_genl_missing(info, "NODE_UUID");
 	if (!info->attrs[MC_ATTR_RAILS])
-		return missing(info, "RAILS");
+		return mc_genl_missing(info, "RAILS");
 	ret = check_identity(info);
 	if (ret)
 		return ret;
@@ -262,7 +215,7 @@ int mc_genl_peer_del(struct sk_buff *skb, struct genl_info *info)
 	int ret;
 
 	if (!info->attrs[MC_ATTR_NODE_UUID])
-		return missing(info, "NODE_UUID");
+		return mc_genl_missing(info, "NODE_UUID");
 	ret = mc_peer_del(nla_data(info->attrs[MC_ATTR_NODE_UUID]));
 	if (ret)
 		mc_ext_err(info->extack, "%pUb is no peer", nla_data(info->attrs[MC_ATTR_NODE_UUID]));
@@ -295,10 +248,10 @@ static int fill_peer(struct sk_buff *skb, struct mc_peer *peer)
 
 	mutex_lock(&peer->lock);
 	ret = nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, peer->node) ||
-	      nla_put_u64_64bit(skb, MC_ATTR_INSTANCE, peer->instance, MC_ATTR_PAD) ||
-	      nla_put_u64_64bit(skb, MC_ATTR_EPOCH, peer->path ? peer->path->set.epoch : 0, MC_ATTR_PAD) ||
+	      mc_put_u64(skb, MC_ATTR_INSTANCE, peer->instance) ||
+	      mc_put_u64(skb, MC_ATTR_EPOCH, peer->path ? peer->path->set.epoch : 0) ||
 	      nla_put_string(skb, MC_ATTR_STATE, mc_peer_state_name(peer->state)) ||
-	      nla_put_string(skb, MC_ATTR_LAST_ERROR, peer->why) || put_counters(skb, &peer->counters) ||
+	      nla_put_string(skb, MC_ATTR_LAST_ERROR, peer->why) || mc_put_counters(skb, &peer->counters) ||
 	      fill_addrs(skb, peer);
 	mutex_unlock(&peer->lock);
 	return ret;
@@ -311,8 +264,8 @@ int mc_genl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	int err = 0;
 
 	while (!err && (peer = mc_peer_nth(cb->args[0]))) {
-		hdr = dump_put(skb, cb, MC_CMD_PEER_GET);
-		err = hdr ? dump_end(skb, hdr, fill_peer(skb, peer)) : -EMSGSIZE;
+		hdr = mc_dump_put(skb, cb, MC_CMD_PEER_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_peer(skb, peer)) : -EMSGSIZE;
 		if (!err)
 			cb->args[0]++;
 		mc_peer_put(peer);

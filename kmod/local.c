@@ -92,6 +92,7 @@ static void local_release(struct mc_target *target)
 
 const struct mc_transport_ops mc_local_ops = {
 	.name = "local",
+	.id = MC_TRANSPORT_LOCAL,
 	.submit = local_submit,
 	.abort = local_abort,
 	.release = local_release,

@@ -15,6 +15,7 @@
 #include "node.h"
 #include "pool.h"
 #include "req.h"
+#include "stats.h"
 #include "sysfs.h"
 
 struct workqueue_struct *mc_wq;
@@ -52,9 +53,12 @@ static int __init mc_init(void)
 	mc_wq = alloc_workqueue("mooncake", WQ_UNBOUND, 0);
 	if (!mc_wq)
 		return -ENOMEM;
-	ret = mc_req_init();
+	ret = mc_stats_init();
 	if (ret)
 		goto err_destroy_wq;
+	ret = mc_req_init();
+	if (ret)
+		goto err_stats_exit;
 	ret = mc_local_init();
 	if (ret)
 		goto err_req_exit;
@@ -87,6 +91,8 @@ err_local_exit:
 	mc_local_exit();
 err_req_exit:
 	mc_req_exit();
+err_stats_exit:
+	mc_stats_exit();
 err_destroy_wq:
 	destroy_workqueue(mc_wq);
 	return ret;
@@ -108,6 +114,7 @@ static void __exit mc_exit(void)
 	mc_local_exit();
 	flush_workqueue(mc_wq);
 	mc_req_exit();
+	mc_stats_exit();
 	destroy_workqueue(mc_wq);
 }
 

@@ -67,8 +67,8 @@ static ssize_t peer_##_name##_show(struct kobject *kobj, struct kobj_attribute *
 static struct kobj_attribute peer_##_name = __ATTR(_name, 0444, peer_##_name##_show, NULL)
 
 #define BOTH_COUNT(_name, _which) \
-	RAIL_ATTR(_name, "%lld", atomic64_read(&rail->counters.v[_which])); \
-	PEER_ATTR(_name, "%lld", atomic64_read(&peer->counters.v[_which]))
+	RAIL_ATTR(_name, "%llu", mc_count_read(&rail->counters, _which)); \
+	PEER_ATTR(_name, "%llu", mc_count_read(&peer->counters, _which))
 
 RAIL_ATTR(device, "%s", rail->dev->name);
 RAIL_ATTR(address, "%pISc", &rail->addr);

@@ -3,6 +3,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "event.h"
 #include "ibdev.h"
 #include "net_sysfs.h"
 #include "peer.h"
@@ -22,7 +23,10 @@ static DECLARE_WAIT_QUEUE_HEAD(peers_wait);	/* a path is gone or a peer was free
 
 const char *mc_peer_state_name(enum mc_peer_state state)
 {
-	static const char *const names[] = { "down", "connecting", "hello", "live", "broken" };
+	static const char *const names[] = {
+		[MC_PEER_DOWN] = MC_STATE_DOWN, [MC_PEER_CONNECTING] = MC_STATE_CONNECTING,
+		[MC_PEER_HELLO] = MC_STATE_HELLO, [MC_PEER_LIVE] = MC_STATE_LIVE, [MC_PEER_BROKEN] = MC_STATE_BROKEN,
+	};
 
 	return names[state];
 }
@@ -34,7 +38,10 @@ void mc_peer_get(struct mc_peer *peer)
 
 static void peer_free(struct kref *kref)
 {
-	kfree(container_of(kref, struct mc_peer, kref));
+	struct mc_peer *peer = container_of(kref, struct mc_peer, kref);
+
+	mc_counters_exit(&peer->counters);
+	kfree(peer);
 	if (atomic_dec_and_test(&peers_alive))
 		wake_up_all(&peers_wait);
 }
@@ -108,7 +115,7 @@ static void path_down(struct mc_peer *peer, struct mc_path *path)
 	wake_up_all(&peers_wait);
 	if (was_live) {
 		pr_info("mooncake: path to node %pUb is down: %s\n", peer->node, peer->why);
-		mc_event_peer(false, peer->node);
+		mc_event_peer(false, peer->node, mc_reason_of(peer->last_err), peer->why);
 	}
 }
 
@@ -198,7 +205,7 @@ static bool path_live(struct mc_peer *peer, struct mc_path *path)
 	mc_count(&path->rail->counters, MC_COUNT_RECONNECTS, 1);
 	mc_rdma_fenced(peer);
 	queue_work(mc_net_wq, &peer->pump_work);
-	mc_event_peer(true, peer->node);
+	mc_event_peer(true, peer->node, MC_REASON_NONE, NULL);
 	smp_store_mb(path->live, true);
 	return mc_cset_broken(&path->set);
 }
@@ -392,10 +399,13 @@ static struct mc_peer *peer_make(const u8 *node)
 	INIT_LIST_HEAD(&peer->posted);
 	INIT_LIST_HEAD(&peer->retry);
 	INIT_LIST_HEAD(&peer->rsegs);
+	if (mc_counters_init(&peer->counters, false))
+		goto err_put;
 	/* The same node can't be added while it is being removed: netlink commands follow one another. */
 	peer->dir = mc_net_dir_peer(node);
 	if (!IS_ERR(peer->dir))
 		return peer;
+err_put:
 	mc_peer_put(peer);
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #include <linux/wait.h>
 #include <net/netlink.h>
 
+#include "event.h"
 #include "fault.h"
 #include "genl.h"
 #include "local.h"
@@ -99,7 +100,6 @@ static void pool_release_work(struct work_struct *work)
 	pool->mem = NULL;
 	list_del_init(&pool->link);
 	mutex_unlock(&pool_lock);
-	mc_event_seg_gone(pool->target.seg_uuid);
 	mc_pool_put(pool);
 }
 
@@ -286,6 +286,7 @@ int mc_pool_destroy(const u8 *uuid)
 	mutex_unlock(&pool_lock);
 	if (!pool)
 		return -ENOENT;
+	mc_event_seg_gone(NULL, uuid, pool->name, 0, MC_REASON_ASKED);
 	/* The list's reference to the structure passes to the release work. */
 	kobject_del(&pool->kobj);
 	mc_target_put(&pool->target);

@@ -4,6 +4,7 @@
 #include <net/ipv6.h>
 
 #include "cset.h"
+#include "event.h"
 #include "genl.h"
 #include "ibdev.h"
 #include "lease.h"
@@ -21,6 +22,7 @@ static void rail_free(struct kref *kref)
 {
 	struct mc_rail *rail = container_of(kref, struct mc_rail, kref);
 
+	mc_counters_exit(&rail->counters);
 	mc_ibdev_put(rail->dev);
 	kfree(rail);
 }
@@ -94,6 +96,9 @@ static int insert(struct mc_rail *rail, struct netlink_ext_ack *extack)
 		mc_ext_err(extack, "there are %u rails already, the most there can be", n);
 		return -ENOSPC;
 	}
+	ret = mc_counters_init(&rail->counters, true);
+	if (ret)
+		return ret;
 	/* Before it is on the list, from which the device's removal may take it at once. */
 	rail->dir = mc_net_dir_rail(rail->id);
 	if (IS_ERR(rail->dir))
@@ -132,7 +137,7 @@ int mc_rail_add(struct mc_ibdev *dev, const struct sockaddr_storage *addr, u32 *
 		mc_rail_put(rail);
 		return ret;
 	}
-	mc_event_rail(true, *id);
+	mc_event_rail(MC_RAIL_EVENT_UP, *id, dev->name, NULL, MC_REASON_ASKED, NULL);
 	mc_peer_kick_all();
 	return 0;
 }
@@ -147,7 +152,8 @@ static void rail_end(struct mc_rail *rail)
 	rdma_destroy_id(rail->listener);
 	mc_pset_drop_rail(rail->id);
 	mc_peer_drop_rail(rail);
-	mc_event_rail(false, rail->id);
+	mc_event_rail(MC_RAIL_EVENT_DOWN, rail->id, rail->dev->name, NULL,
+		      rail->dev->gone ? MC_REASON_DEVICE : MC_REASON_ASKED, NULL);
 	mc_rail_put(rail);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/delay.h>
 #include <linux/highmem.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "cset.h"
@@ -206,6 +207,8 @@ static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 		flip_landed(slice);
 	count_done(&peer->counters, slice, status == IB_WC_SUCCESS);
 	count_done(&path->rail->counters, slice, status == IB_WC_SUCCESS);
+	if (status == IB_WC_SUCCESS)
+		mc_count_latency(&path->rail->counters, slice->req->write, ktime_get_ns() - slice->posted_at);
 	mutex_lock(&peer->lock);
 	list_del_init(&slice->link);
 	conn->credits++;
@@ -328,6 +331,7 @@ static enum pump send(struct mc_path *path, struct mc_conn *conn, struct mc_slic
 	if (!req->rail)
 		req->rail = path->rail->id;
 	trace_mc_slice_post(req, slice);
+	slice->posted_at = ktime_get_ns();
 	ret = post(path, conn, slice);
 	if (!ret)
 		return PUMP_MORE;

@@ -137,6 +137,8 @@ static void req_publish(struct mc_req *req)
 	trace_mc_complete(req, req->stop_err);
 	if (req->stop_err)
 		mc_stat_add(MC_STAT_REQ_ERRORS, 1);
+	mc_stat_request(req->target->ops->id, req->write, req->len, req->stop_err,
+			ktime_get_ns() - req->submitted_at);
 	spin_lock(&ctx->lock);
 	list_del_init(&req->ctx_link);
 	spin_unlock(&ctx->lock);
@@ -372,7 +374,8 @@ static void req_start(struct mc_ctx *ctx, struct mc_req *req, const struct mc_sq
 	u64 timeout = mc_grant_cap(req, sqe->timeout_ns ?: DEFAULT_TIMEOUT_NS);
 	struct mc_target *target = req->target;
 
-	req->deadline_at = ktime_get_ns() + timeout;
+	req->submitted_at = ktime_get_ns();
+	req->deadline_at = req->submitted_at + timeout;
 	atomic_inc(&req_live);
 	trace_mc_submit(req, 0);
 	/* For deadline_work() and for the call below: the request's own reference goes when it completes. */

@@ -2,6 +2,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "event.h"
 #include "ibdev.h"
 #include "peer.h"
 #include "rdma.h"
@@ -265,6 +266,7 @@ static void rseg_release(struct mc_target *target)
 
 const struct mc_transport_ops mc_rdma_ops = {
 	.name = "rdma",
+	.id = MC_TRANSPORT_RDMA,
 	.submit = mc_rdma_submit,
 	.abort = mc_rdma_abort,
 	.release = rseg_release,
@@ -327,12 +329,14 @@ void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg)
 {
 	struct mc_peer *peer = path->peer;
 	struct mc_rseg *rseg;
+	u8 seg[MC_UUID_LEN];
 	bool found = false;
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(rseg, &peer->rsegs, link) {
 		if (rseg->lease != msg->lease || rseg->epoch != path->set.epoch)
 			continue;
+		memcpy(seg, rseg->target.seg_uuid, MC_UUID_LEN);
 		rseg->stale = true;
 		rseg->ack_due = true;
 		found = true;
@@ -341,6 +345,7 @@ void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg)
 		path->revokes++;
 	mutex_unlock(&peer->lock);
 	if (found) {
+		mc_event_seg_gone(peer->node, seg, NULL, 0, MC_REASON_OWNER);
 		queue_work(mc_net_wq, &peer->pump_work);
 		return;
 	}

@@ -12,18 +12,6 @@
 #include "stats.h"
 #include "sysfs.h"
 
-DEFINE_PER_CPU(struct mc_stats, mc_stats);
-
-u64 mc_stat_read(enum mc_stat which)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu(mc_stats, cpu).value[which]);
-	return sum;
-}
-
 #define ATTR(_name, _fmt, _expr) \
 static ssize_t _name##_show(struct device *dev, struct device_attribute *attr, char *buf) \
 { \

@@ -26,8 +26,21 @@
  *   POOL_GET      dump: SEG_UUID NAME LEN NUMA_NODE PAGE_SIZE STATE LEASES
  *   BUF_GET       dump: BUF_ID PID UID LEN PINNED STATE
  *   FAULT_SET     NAME VALUE                             builds with fault hooks only (EOPNOTSUPP otherwise)
+ *   STAT_GET      dump: TRANSPORT OP REQS ERRORS BYTES HIST, one for each transport and operation, of the whole node
  *
- * Multicast group "events": EVENT_* with the attributes of the object they are about.
+ * Multicast group "events". Each event has SEQ (counts events; a gap says that this listener missed some: its socket
+ * was full, or the kernel had no memory) and TIME, and REASON where there is one:
+ *
+ *   EVENT_SEG_GONE     SEG_UUID NODE_UUID [NAME] [PID]   a segment of NODE_UUID can't be reached any more: ESTALE. It
+ *                                                        is this node's own, or one of a peer that was open here
+ *   EVENT_BUF_GONE     BUF_ID PID UID LEN                a buffer is unregistered; its pages are let go when idle
+ *   EVENT_PEER_UP      NODE_UUID                         the first path to a peer is live
+ *   EVENT_PEER_DOWN    NODE_UUID LAST_ERROR              the last one is gone
+ *   EVENT_RAIL_UP      RAIL_ID DEV_NAME [NODE_UUID]      without NODE_UUID the rail itself, else its path to that peer
+ *   EVENT_RAIL_PAUSED  RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   carries nothing for now, is tried again
+ *   EVENT_RAIL_DOWN    RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   was taken away
+ *
+ * Words of STATE: MC_STATE_*.
  */
 #ifndef _UAPI_LINUX_MOONCAKE_NETLINK_H
 #define _UAPI_LINUX_MOONCAKE_NETLINK_H
@@ -59,6 +72,9 @@ enum mc_genl_cmd {
 	MC_CMD_EVENT_PEER_DOWN,
 	MC_CMD_EVENT_RAIL_UP,
 	MC_CMD_EVENT_RAIL_DOWN,
+	MC_CMD_EVENT_BUF_GONE,
+	MC_CMD_EVENT_RAIL_PAUSED,
+	MC_CMD_STAT_GET,
 	__MC_CMD_MAX,
 };
 #define MC_CMD_MAX (__MC_CMD_MAX - 1)
@@ -108,6 +124,16 @@ enum mc_genl_attr {
 	MC_ATTR_LOCAL_RAIL_ID,	/* u32: the local end of a peer's rail */
 	MC_ATTR_CLOCK_AT,	/* u64, CLOCK_SET: CLOCK_BOOTTIME when it was measured, ns; now when missing */
 	MC_ATTR_KEY_GEN_OLD,	/* u32, INFO_GET: the other generation that is accepted, 0: none */
+	MC_ATTR_SEQ,		/* u64, events so far */
+	MC_ATTR_TIME,		/* u64, CLOCK_BOOTTIME of the event, ns */
+	MC_ATTR_REASON,		/* u32, enum mc_reason */
+	MC_ATTR_TRANSPORT,	/* u32, enum mc_transport */
+	MC_ATTR_OP,		/* u32, MC_OP_READ or MC_OP_WRITE of the device's header */
+	MC_ATTR_REQS,		/* u64, requests that ended well */
+	MC_ATTR_BYTES,		/* u64, their payload */
+	MC_ATTR_HIST,		/* histogram of their latency from submission to completion, see MC_HIST_BUCKETS */
+	MC_ATTR_READ_HIST,	/* histogram of a rail: READ slices, from posting to completion */
+	MC_ATTR_WRITE_HIST,	/* the same for WRITE slices */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)
@@ -117,6 +143,59 @@ enum mc_auth {
 	MC_AUTH_KEY,		/* cluster key */
 	MC_AUTH_UNSET,		/* no key loaded and not allowed to go without: nothing connects */
 };
+
+/**
+ * enum mc_reason - why an event happened
+ * @MC_REASON_NONE: nothing to say
+ * @MC_REASON_ASKED: the owner or an administrator wanted it
+ * @MC_REASON_EXIT: the open file that owned it was closed, by its process or by the process's end
+ * @MC_REASON_DEVICE: the RDMA device or its port went away
+ * @MC_REASON_SILENT: no answer in time
+ * @MC_REASON_BROKEN: a connection failed; MC_ATTR_LAST_ERROR says how
+ * @MC_REASON_OWNER: the node that owns it withdrew it
+ */
+enum mc_reason {
+	MC_REASON_NONE,
+	MC_REASON_ASKED,
+	MC_REASON_EXIT,
+	MC_REASON_DEVICE,
+	MC_REASON_SILENT,
+	MC_REASON_BROKEN,
+	MC_REASON_OWNER,
+};
+
+/**
+ * enum mc_transport - what moved the bytes of a request
+ * @MC_TRANSPORT_LOCAL: the processor, within this node
+ * @MC_TRANSPORT_RDMA: RDMA between nodes
+ * @MC_TRANSPORT_TCP: TCP between nodes
+ * @MC_TRANSPORT_NVME: a block device
+ * @MC_TRANSPORTS: how many there are
+ */
+enum mc_transport {
+	MC_TRANSPORT_LOCAL,
+	MC_TRANSPORT_RDMA,
+	MC_TRANSPORT_TCP,
+	MC_TRANSPORT_NVME,
+	MC_TRANSPORTS
+};
+
+/*
+ * A histogram is a binary attribute: __u64 counts in the byte order of the machine, from bucket 0 to the last one that
+ * is not 0 (an empty histogram has no attribute). Bucket i counts latencies from 2^i ns up to below 2^(i+1) ns; the
+ * first has 0 too, the last everything longer.
+ */
+#define MC_HIST_BUCKETS		42
+
+/* Words of MC_ATTR_STATE and of the state files in sysfs. */
+#define MC_STATE_DOWN		"down"		/* peer: not needed yet or not reached; rail: port down */
+#define MC_STATE_CONNECTING	"connecting"	/* peer: an attempt is under way */
+#define MC_STATE_HELLO		"hello"		/* peer: both ends prove who they are */
+#define MC_STATE_LIVE		"live"		/* peer: slices are posted; pool, buffer: in use */
+#define MC_STATE_BROKEN		"broken"	/* peer: its path failed and is being fenced */
+#define MC_STATE_UP		"up"		/* rail: listening, its port is active */
+#define MC_STATE_PAUSED		"paused"	/* rail: failed, tried again after a pause */
+#define MC_STATE_QUARANTINE	"quarantine"	/* buffer, pool: given back, waits for devices and peers to let go */
 
 #define MC_DEFAULT_PORT		50060
 
