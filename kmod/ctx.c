@@ -12,9 +12,9 @@
 #include "fault.h"
 #include "grant.h"
 #include "mem.h"
-#include "pool.h"
 #include "req.h"
 #include "ring.h"
+#include "seg.h"
 
 static DEFINE_SPINLOCK(ctx_list_lock);
 static LIST_HEAD(ctx_list);
@@ -193,7 +193,7 @@ int mc_seg_handle_open(struct mc_ctx *ctx, struct mc_seg_open *arg)
 	h = mc_fault_hit(alloc) ? NULL : kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
 		return -ENOMEM;
-	target = local ? mc_pool_open(arg->seg_uuid) :
+	target = local ? mc_seg_open(arg->seg_uuid) :
 			 mc_net_seg_open(arg->node_uuid, arg->seg_uuid, arg->timeout_ns ?: 5 * NSEC_PER_SEC);
 	if (IS_ERR(target)) {
 		ret = PTR_ERR(target);

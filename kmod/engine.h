@@ -42,7 +42,6 @@
 struct mc_buf;
 struct mc_ctx;
 struct mc_mem;
-struct mc_pool;
 struct mc_req;
 struct mc_target;
 struct netlink_ext_ack;
@@ -73,7 +72,7 @@ struct mc_transport_ops {
  * @needs_grant: requests need a grant; true unless whoever made the target knows better (segments of open files)
  * @release_work: runs @ops->release: the last reference may go in a context that can't sleep
  *
- * Embedded in struct mc_pool's local target and in struct mc_rseg. All members are constant after creation.
+ * Embedded in struct mc_seg and in struct mc_rseg. All members are constant after creation.
  */
 struct mc_target {
 	struct kref kref;
@@ -249,14 +248,6 @@ struct mc_target *mc_net_seg_open(const u8 *node, const u8 *seg, u64 timeout_ns)
  */
 void mc_net_forget_mem(struct mc_mem *mem);
 
-/**
- * mc_net_revoke_pool - a pool is being destroyed: no new opens, peers are told
- * @pool: already unlinked: mc_pool_find() does not return it any more
- *
- * Called before mc_net_forget_mem(), which finishes the job.
- */
-void mc_net_revoke_pool(struct mc_pool *pool);
-
 /* Identity or authentication changed; generic netlink handlers of rails and peers are in genl_net.h. */
 int mc_key_set(u32 gen, const u8 *key);
 u32 mc_key_gen(void);	/* newest generation, 0 without a key */
@@ -283,18 +274,6 @@ struct mc_node {
 	u32 auth;
 };
 extern struct mc_node mc_node;
-
-/**
- * mc_pool_find - look a live pool up by its UUID
- * @uuid: segment UUID
- *
- * Return: pool with a reference (mc_pool_put()), or NULL.
- */
-struct mc_pool *mc_pool_find(const u8 *uuid);
-void mc_pool_get(struct mc_pool *pool);
-void mc_pool_put(struct mc_pool *pool);
-struct mc_mem *mc_pool_mem(struct mc_pool *pool);
-u64 mc_pool_len(struct mc_pool *pool);
 
 extern struct workqueue_struct *mc_wq;	/* unbound; teardown, deadlines */
 extern struct kobject *mc_kobj;		/* /sys/class/misc/mooncake: rails and peers add directories below */

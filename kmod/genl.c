@@ -234,12 +234,12 @@ static int fault_set(struct sk_buff *skb, struct genl_info *info)
 
 static int fill_pool(struct sk_buff *skb, struct mc_pool *pool)
 {
-	return nla_put(skb, MC_ATTR_SEG_UUID, MC_UUID_LEN, pool->target.seg_uuid) ||
-	       nla_put_string(skb, MC_ATTR_NAME, pool->name) || mc_put_u64(skb, MC_ATTR_LEN, pool->target.len) ||
+	return nla_put(skb, MC_ATTR_SEG_UUID, MC_UUID_LEN, pool->seg.target.seg_uuid) ||
+	       nla_put_string(skb, MC_ATTR_NAME, pool->seg.name) || mc_put_u64(skb, MC_ATTR_LEN, pool->seg.target.len) ||
 	       nla_put_s32(skb, MC_ATTR_NUMA_NODE, pool->numa_node) ||
 	       nla_put_u32(skb, MC_ATTR_PAGE_SIZE, pool->page_size) ||
 	       nla_put_string(skb, MC_ATTR_STATE, MC_STATE_LIVE) ||
-	       nla_put_u32(skb, MC_ATTR_LEASES, atomic_read(&pool->leases));
+	       nla_put_u32(skb, MC_ATTR_LEASES, atomic_read(&pool->seg.leases));
 }
 
 static int fill_buf(struct sk_buff *skb, const struct mc_buf_info *b)

@@ -10,8 +10,8 @@
 #include "lease.h"
 #include "mem.h"
 #include "mrset.h"
-#include "pool.h"
 #include "rail.h"
+#include "seg.h"
 
 #define HELLO_JIFFIES	(5 * HZ)	/* a set that has not proven itself by then is destroyed */
 #define STRANGERS_MAX	64		/* sets that have not proven themselves; the oldest makes room for a new one */
@@ -22,18 +22,18 @@
 #define LEASES_MAX	4096		/* of one set */
 
 /**
- * struct mc_lease - a peer knows the keys of a pool
+ * struct mc_lease - a peer knows the keys of a segment
  * @link: in the set's list
  * @id: unique on this node
- * @pool: the pool's structure, with a reference
- * @mem: the pool's memory; the lease ends before it is freed
+ * @seg: the segment's structure, with a reference
+ * @desc: the generation it has keys of; the lease ends before that is freed
  * @told: REVOKE was sent
  */
 struct mc_lease {
 	struct list_head link;
 	u32 id;
-	struct mc_pool *pool;
-	struct mc_mem *mem;
+	struct mc_seg *seg;
+	struct mc_seg_desc *desc;
 	bool told;
 };
 
@@ -104,8 +104,8 @@ static void lease_free(struct mc_pset *ps, struct mc_lease *lease)
 	lockdep_assert_held(&psets_lock);
 	list_del(&lease->link);
 	ps->nleases--;
-	atomic_dec(&lease->pool->leases);
-	mc_pool_put(lease->pool);
+	atomic_dec(&lease->seg->leases);
+	mc_seg_put(lease->seg);
 	kfree(lease);
 }
 
@@ -120,20 +120,20 @@ static struct mc_lease *lease_find(struct mc_pset *ps, u32 id)
 }
 
 /*
- * A pool that is being destroyed sets mem->forgotten before it looks for leases under the same lock: none is
+ * A segment that ends sets mem->forgotten before it looks for leases under the same lock: none is
  * overlooked.
  */
-static int lease_add(struct mc_pset *ps, struct mc_pool *pool, u32 *id)
+static int lease_add(struct mc_pset *ps, struct mc_seg_desc *desc, u32 *id)
 {
 	struct mc_lease *lease = kzalloc(sizeof(*lease), GFP_KERNEL);
 	int ret = 0;
 
 	if (!lease)
 		return -ENOMEM;
-	lease->pool = pool;
-	lease->mem = mc_pool_mem(pool);
+	lease->seg = desc->seg;
+	lease->desc = desc;
 	mutex_lock(&psets_lock);
-	if (READ_ONCE(lease->mem->forgotten))
+	if (READ_ONCE(desc->mem->forgotten))
 		ret = -ENOENT;
 	else if (ps->nleases >= LEASES_MAX)
 		ret = -ENOSPC;
@@ -142,8 +142,8 @@ static int lease_add(struct mc_pset *ps, struct mc_pool *pool, u32 *id)
 		kfree(lease);
 		return ret;
 	}
-	mc_pool_get(pool);
-	atomic_inc(&pool->leases);
+	mc_seg_get(lease->seg);
+	atomic_inc(&lease->seg->leases);
 	lease->id = *id = ++last_lease;
 	list_add_tail(&lease->link, &ps->leases);
 	ps->nleases++;
@@ -163,17 +163,16 @@ static void lease_drop(struct mc_pset *ps, u32 id)
 	changed();
 }
 
-/* The pool's io reference keeps the memory alive while it is registered. */
-static int open_pool(struct mc_pset *ps, struct mc_pool *pool, struct mc_wire_msg *msg)
+/* The descriptor's io reference keeps the memory alive while it is registered. */
+static int open_desc(struct mc_pset *ps, struct mc_seg_desc *desc, struct mc_wire_msg *msg)
 {
-	struct mc_mem *mem = mc_pool_mem(pool);
 	u32 id;
 	int ret;
 
-	ret = lease_add(ps, pool, &id);
+	ret = lease_add(ps, desc, &id);
 	if (ret)
 		return ret;
-	ret = mc_mrset_ensure(mem, &ps->set, 0, mc_mrset_nchunks(mem, ps->set.dev));
+	ret = mc_mrset_ensure(desc->mem, &ps->set, 0, mc_mrset_nchunks(desc->mem, ps->set.dev));
 	if (ret) {
 		lease_drop(ps, id);
 		return ret;
@@ -181,46 +180,45 @@ static int open_pool(struct mc_pset *ps, struct mc_pool *pool, struct mc_wire_ms
 	msg->type = MC_WIRE_SEG_INFO;
 	msg->status = 0;
 	msg->lease = id;
-	msg->len = mc_pool_len(pool);
+	msg->len = desc->len;
 	msg->chunk_shift = ps->set.dev->chunk_shift;
 	return 0;
 }
 
 static int serve_open(struct mc_pset *ps, struct mc_wire_msg *msg)
 {
-	struct mc_pool *pool = mc_pool_find(msg->seg);
+	struct mc_seg *seg = mc_seg_find(msg->seg);
+	struct mc_seg_desc *desc;
 	int ret = -ENOENT;
 
-	if (!pool)
+	if (!seg)
 		return -ENOENT;
-	if (mc_pool_io_get(pool)) {
-		ret = open_pool(ps, pool, msg);
-		mc_pool_io_put(pool);
+	desc = mc_seg_desc_get(seg);
+	if (desc) {
+		ret = open_desc(ps, desc, msg);
+		mc_seg_desc_put(desc);
 	}
-	mc_pool_put(pool);
+	mc_seg_put(seg);
 	return ret;
 }
 
 static int serve_keys(struct mc_pset *ps, struct mc_wire_msg *msg)
 {
-	struct mc_pool *pool = NULL;
+	struct mc_seg_desc *desc = NULL;
 	struct mc_lease *lease;
 	int ret;
 
 	/* The lock is not held while the keys are looked up: that may wait for somebody's registration. */
 	mutex_lock(&psets_lock);
 	lease = lease_find(ps, msg->lease);
-	if (lease && mc_pool_io_get(lease->pool)) {
-		pool = lease->pool;
-		mc_pool_get(pool);
-	}
+	if (lease && mc_seg_desc_tryget(lease->desc))
+		desc = lease->desc;
 	mutex_unlock(&psets_lock);
-	if (!pool)
+	if (!desc)
 		return -ENOENT;
 	msg->type = MC_WIRE_SEG_KEYS;
-	ret = mc_mrset_rkeys(mc_pool_mem(pool), ps->set.dev, msg->first, msg->count, msg->keys);
-	mc_pool_io_put(pool);
-	mc_pool_put(pool);
+	ret = mc_mrset_rkeys(desc->mem, ps->set.dev, msg->first, msg->count, msg->keys);
+	mc_seg_desc_put(desc);
 	return ret;
 }
 
@@ -657,11 +655,11 @@ static struct mc_pset *with_lease(struct mc_mem *mem, bool untold, struct mc_wir
 	mutex_lock(&psets_lock);
 	list_for_each_entry(ps, &psets, link) {
 		list_for_each_entry(lease, &ps->leases, link) {
-			if (lease->mem != mem || (untold && lease->told))
+			if (lease->desc->mem != mem || (untold && lease->told))
 				continue;
 			mc_cset_get(&ps->set);
 			lease->told = true;
-			memcpy(msg->seg, lease->pool->target.seg_uuid, MC_UUID_LEN);
+			memcpy(msg->seg, lease->seg->target.seg_uuid, MC_UUID_LEN);
 			msg->lease = lease->id;
 			mutex_unlock(&psets_lock);
 			return ps;
@@ -680,7 +678,7 @@ static bool any_lease(struct mc_mem *mem)
 	mutex_lock(&psets_lock);
 	list_for_each_entry(ps, &psets, link)
 		list_for_each_entry(lease, &ps->leases, link)
-			any |= lease->mem == mem;
+			any |= lease->desc->mem == mem;
 	mutex_unlock(&psets_lock);
 	return any;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The owner's side: sets that other nodes opened, and the leases on pools that they hold through them.
+ * The owner's side: sets that other nodes opened, and the leases on segments that they hold through them.
  *
- * A lease says that a peer knows the keys of a pool. It ends when the peer closes it, acknowledges its revocation, or
- * its set is destroyed (no queue pair is left that could use the keys). Memory is freed only without leases.
+ * A lease says that a peer knows the keys of a segment. It ends when the peer closes it, acknowledges its revocation,
+ * or its set is destroyed (no queue pair is left that could use the keys). Memory is freed only without leases.
  *
  * Lock: psets_lock (file-local) protects the list of sets and their leases; only mem->mr_lock is taken under it.
  */

@@ -11,7 +11,7 @@
 #include "fault.h"
 #include "local.h"
 #include "mem.h"
-#include "pool.h"
+#include "seg.h"
 #include "stats.h"
 #include "trace.h"
 
@@ -25,7 +25,7 @@ static void flip_one_byte(struct mc_mem *mem, u64 off)
 	kunmap_local(va);
 }
 
-static int copy_slice(struct mc_req *req, struct mc_pool *pool, struct mc_slice *s)
+static int copy_slice(struct mc_req *req, struct mc_mem *seg_mem, struct mc_slice *s)
 {
 	u64 buf = req->buf_off + s->off, seg = req->tgt_off + s->off;
 	u64 delay = mc_fault_value(local_delay_ms);
@@ -35,11 +35,11 @@ static int copy_slice(struct mc_req *req, struct mc_pool *pool, struct mc_slice 
 	if (mc_fault_hit(local_err))
 		return -EIO;
 	if (req->write)
-		mc_mem_copy(pool->mem, seg, req->mem, buf, s->len);
+		mc_mem_copy(seg_mem, seg, req->mem, buf, s->len);
 	else
-		mc_mem_copy(req->mem, buf, pool->mem, seg, s->len);
+		mc_mem_copy(req->mem, buf, seg_mem, seg, s->len);
 	if (mc_fault_hit(flip_byte))
-		flip_one_byte(req->write ? pool->mem : req->mem, req->write ? seg : buf);
+		flip_one_byte(req->write ? seg_mem : req->mem, req->write ? seg : buf);
 	mc_stat_add(req->write ? MC_STAT_LOCAL_WRITE_BYTES : MC_STAT_LOCAL_READ_BYTES, s->len);
 	return 0;
 }
@@ -47,11 +47,11 @@ static int copy_slice(struct mc_req *req, struct mc_pool *pool, struct mc_slice 
 static void local_work(struct work_struct *work)
 {
 	struct mc_req *req = container_of(work, struct mc_req, work);
-	struct mc_pool *pool = mc_target_pool(req->target);
+	struct mc_seg_desc *desc = mc_seg_desc_get(mc_target_seg(req->target));
 	struct mc_slice *s;
 	int err;
 
-	if (!mc_pool_io_get(pool)) {
+	if (!desc) {
 		mc_req_stop(req, -ESTALE);
 		mc_req_cut_end(req);
 		return;
@@ -65,12 +65,12 @@ static void local_work(struct work_struct *work)
 		if (!s)
 			break;
 		trace_mc_slice_post(req, s);
-		err = copy_slice(req, pool, s);
+		err = copy_slice(req, desc->mem, s);
 		mc_slice_done(s, err);
 		cond_resched();
 	}
-	/* Before the request can complete: after its completion nothing of it touches the pool. */
-	mc_pool_io_put(pool);
+	/* Before the request can complete: after its completion nothing of it touches the segment. */
+	mc_seg_desc_put(desc);
 	mc_req_cut_end(req);
 }
 
@@ -87,7 +87,7 @@ static void local_abort(struct mc_req *req, bool fence)
 
 static void local_release(struct mc_target *target)
 {
-	mc_pool_put(mc_target_pool(target));
+	mc_seg_put(mc_target_seg(target));
 }
 
 const struct mc_transport_ops mc_local_ops = {

@@ -118,14 +118,6 @@ void mc_net_forget_mem(struct mc_mem *mem)
 	mc_mrset_drop_mem(mem);
 }
 
-void mc_net_revoke_pool(struct mc_pool *pool)
-{
-	struct mc_mem *mem = mc_pool_mem(pool);
-
-	mc_mrset_close_mem(mem);
-	mc_lease_tell(mem);
-}
-
 bool mc_net_busy(void)
 {
 	return mc_rail_any() || mc_peer_any();

@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/mm.h>
 #include <linux/nodemask.h>
-#include <linux/random.h>
 #include <linux/slab.h>
-#include <linux/uuid.h>
 #include <linux/wait.h>
 #include <net/netlink.h>
 
 #include "event.h"
 #include "fault.h"
 #include "genl.h"
-#include "local.h"
 #include "mem.h"
 #include "pool.h"
 
-/* Protects both lists; a pool is on exactly one of them from creation until its pages are freed. */
-static DEFINE_MUTEX(pool_lock);
-static LIST_HEAD(pool_live);
-static LIST_HEAD(pool_quarantine);
+static atomic_t pools_quarantined = ATOMIC_INIT(0);	/* destroyed, pages not freed yet */
 static atomic_t pool_structs = ATOMIC_INIT(0);
-static DECLARE_WAIT_QUEUE_HEAD(pool_freed);
+static DECLARE_WAIT_QUEUE_HEAD(pools_freed);
 static struct kobject *pools_kobj;
 
 static void pool_kobj_release(struct kobject *kobj)
 {
-	kfree(container_of(kobj, struct mc_pool, kobj));
+	struct mc_pool *pool = container_of(kobj, struct mc_pool, kobj);
+
+	kfree_rcu(pool, seg.rcu);
 	if (atomic_dec_and_test(&pool_structs))
-		wake_up_all(&pool_freed);
+		wake_up_all(&pools_freed);
 }
 
 #define POOL_ATTR(_name, _fmt, _expr) \
@@ -38,11 +34,11 @@ static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr, c
 } \
 static struct kobj_attribute pool_##_name = __ATTR_RO(_name)
 
-POOL_ATTR(name, "%s", pool->name);
-POOL_ATTR(len, "%llu", pool->target.len);
+POOL_ATTR(name, "%s", pool->seg.name);
+POOL_ATTR(len, "%llu", pool->seg.target.len);
 POOL_ATTR(numa_node, "%d", pool->numa_node);
 POOL_ATTR(page_size, "%u", pool->page_size);
-POOL_ATTR(leases, "%d", atomic_read(&pool->leases));
+POOL_ATTR(leases, "%d", atomic_read(&pool->seg.leases));
 
 static struct attribute *pool_attrs[] = {
 	&pool_name.attr, &pool_len.attr, &pool_numa_node.attr, &pool_page_size.attr, &pool_leases.attr, NULL
@@ -61,133 +57,49 @@ int mc_pool_init(void)
 	return pools_kobj ? 0 : -ENOMEM;
 }
 
-/* Live pools hold the module, so only quarantined ones can be left. Their release work is queued or running. */
+/* Live pools hold the module, so only quarantined ones can be left. */
 void mc_pool_exit(void)
 {
-	flush_workqueue(mc_wq);
-	wait_event(pool_freed, !atomic_read(&pool_structs));
+	mc_seg_exit();
+	wait_event(pools_freed, !atomic_read(&pool_structs));
 	kobject_put(pools_kobj);
 }
 
-void mc_pool_get(struct mc_pool *pool)
+static void pool_drained(struct mc_seg_desc *desc)
 {
-	kobject_get(&pool->kobj);
+	atomic_dec(&pools_quarantined);
+}
+
+static void pool_free(struct mc_seg *seg)
+{
+	kobject_put(&mc_seg_pool(seg)->kobj);
+}
+
+static const struct mc_seg_ops pool_seg_ops = {
+	.drained = pool_drained,
+	.free = pool_free,
+};
+
+struct mc_pool *mc_pool_nth(unsigned long n)
+{
+	struct mc_seg *seg = mc_seg_nth(n, &pool_seg_ops);
+
+	return seg ? mc_seg_pool(seg) : NULL;
 }
 
 void mc_pool_put(struct mc_pool *pool)
 {
-	kobject_put(&pool->kobj);
-}
-
-struct mc_mem *mc_pool_mem(struct mc_pool *pool)
-{
-	return pool->mem;
-}
-
-u64 mc_pool_len(struct mc_pool *pool)
-{
-	return pool->target.len;
-}
-
-static void pool_release_work(struct work_struct *work)
-{
-	struct mc_pool *pool = container_of(work, struct mc_pool, release_work);
-
-	mc_net_revoke_pool(pool);
-	mc_net_forget_mem(pool->mem);
-	mc_mem_release(pool->mem);
-	mutex_lock(&pool_lock);
-	pool->mem = NULL;
-	list_del_init(&pool->link);
-	mutex_unlock(&pool_lock);
-	mc_pool_put(pool);
-}
-
-bool mc_pool_io_get(struct mc_pool *pool)
-{
-	return refcount_inc_not_zero(&pool->io);
-}
-
-void mc_pool_io_put(struct mc_pool *pool)
-{
-	if (refcount_dec_and_test(&pool->io))
-		queue_work(mc_wq, &pool->release_work);
-}
-
-static struct mc_pool *find_locked(const u8 *uuid, const char *name)
-{
-	struct mc_pool *pool;
-
-	lockdep_assert_held(&pool_lock);
-	list_for_each_entry(pool, &pool_live, link)
-		if (uuid ? !memcmp(pool->target.seg_uuid, uuid, MC_UUID_LEN) : !strcmp(pool->name, name))
-			return pool;
-	return NULL;
-}
-
-struct mc_pool *mc_pool_find(const u8 *uuid)
-{
-	struct mc_pool *pool;
-
-	mutex_lock(&pool_lock);
-	pool = find_locked(uuid, NULL);
-	if (pool)
-		mc_pool_get(pool);
-	mutex_unlock(&pool_lock);
-	return pool;
-}
-
-struct mc_target *mc_pool_open(const u8 *uuid)
-{
-	struct mc_target *target = ERR_PTR(-ENOENT);
-	struct mc_pool *pool;
-
-	mutex_lock(&pool_lock);
-	pool = find_locked(uuid, NULL);
-	if (pool) {
-		target = &pool->target;
-		mc_target_get(target);
-	}
-	mutex_unlock(&pool_lock);
-	return target;
-}
-
-struct mc_pool *mc_pool_nth(unsigned long n)
-{
-	struct mc_pool *pool, *found = NULL;
-
-	mutex_lock(&pool_lock);
-	list_for_each_entry(pool, &pool_live, link) {
-		if (n--)
-			continue;
-		mc_pool_get(pool);
-		found = pool;
-		break;
-	}
-	mutex_unlock(&pool_lock);
-	return found;
-}
-
-static u32 list_len(struct list_head *list)
-{
-	struct list_head *p;
-	u32 n = 0;
-
-	mutex_lock(&pool_lock);
-	list_for_each(p, list)
-		n++;
-	mutex_unlock(&pool_lock);
-	return n;
+	mc_seg_put(&pool->seg);
 }
 
 u32 mc_pool_count(void)
 {
-	return list_len(&pool_live);
+	return mc_seg_count(&pool_seg_ops);
 }
 
 u32 mc_pool_quarantined(void)
 {
-	return list_len(&pool_quarantine);
+	return atomic_read(&pools_quarantined);
 }
 
 static int check_create(const char *name, u64 len, int numa_node, u32 page_size, struct netlink_ext_ack *extack)
@@ -218,21 +130,37 @@ static int check_create(const char *name, u64 len, int numa_node, u32 page_size,
 	return 0;
 }
 
-static int publish(struct mc_pool *pool, struct netlink_ext_ack *extack)
+/* The directory first: what is in the table can be destroyed, and then the directory goes. */
+static int publish(struct mc_pool *pool, struct mc_seg_desc *desc, struct netlink_ext_ack *extack)
 {
+	int ret = kobject_add(&pool->kobj, pools_kobj, "%pUb", pool->seg.target.seg_uuid);
+
+	if (ret)
+		return ret;
+	ret = mc_seg_publish(&pool->seg, desc);
+	if (ret == -EEXIST)
+		mc_ext_err(extack, "a segment named '%s' exists", pool->seg.name);
+	if (ret)
+		kobject_del(&pool->kobj);
+	return ret;
+}
+
+static int create(struct mc_pool *pool, u64 len, struct netlink_ext_ack *extack)
+{
+	struct mc_mem *mem = mc_mem_alloc_pool(len, pool->numa_node, pool->page_size);
+	struct mc_seg_desc *desc;
 	int ret;
 
-	mutex_lock(&pool_lock);
-	if (find_locked(NULL, pool->name)) {
-		mc_ext_err(extack, "a pool named '%s' exists", pool->name);
-		ret = -EEXIST;
-		goto out;
+	if (IS_ERR(mem)) {
+		mc_ext_err(extack, "no memory for a pool of %llu bytes in pages of %u", len, pool->page_size);
+		return PTR_ERR(mem);
 	}
-	ret = kobject_add(&pool->kobj, pools_kobj, "%pUb", pool->target.seg_uuid);
-	if (!ret)
-		list_add_tail(&pool->link, &pool_live);
-out:
-	mutex_unlock(&pool_lock);
+	desc = mc_seg_desc_new(&pool->seg, mem, 1);
+	ret = desc ? publish(pool, desc, extack) : -ENOMEM;
+	if (ret) {
+		kfree(desc);
+		mc_mem_release(mem);
+	}
 	return ret;
 }
 
@@ -248,48 +176,32 @@ int mc_pool_create(const char *name, u64 len, int numa_node, u32 page_size, u8 *
 		return -ENOMEM;
 	atomic_inc(&pool_structs);
 	kobject_init(&pool->kobj, &pool_ktype);
-	generate_random_uuid(uuid);
-	mc_target_init(&pool->target, &mc_local_ops, uuid, len, true);
-	mc_pool_get(pool);	/* for all of target's references together: mc_local_ops.release */
-	refcount_set(&pool->io, 1);
-	strscpy(pool->name, name, sizeof(pool->name));
+	mc_seg_init(&pool->seg, &pool_seg_ops, name, len);
+	memcpy(uuid, pool->seg.target.seg_uuid, MC_UUID_LEN);
 	pool->numa_node = numa_node;
 	pool->page_size = page_size;
-	INIT_WORK(&pool->release_work, pool_release_work);
-	pool->mem = mc_mem_alloc_pool(len, numa_node, page_size);
-	if (IS_ERR(pool->mem)) {
-		ret = PTR_ERR(pool->mem);
-		mc_ext_err(extack, "no memory for a pool of %llu bytes in pages of %u", len, page_size);
-		goto err_put;
-	}
-	ret = publish(pool, extack);
+	ret = create(pool, len, extack);
 	if (ret)
-		goto err_free;
-	return 0;
-
-err_free:
-	mc_mem_release(pool->mem);
-err_put:
-	mc_target_put(&pool->target);
-	mc_pool_put(pool);
+		mc_seg_abandon(&pool->seg);
 	return ret;
 }
 
 int mc_pool_destroy(const u8 *uuid)
 {
-	struct mc_pool *pool;
+	struct mc_seg *seg = mc_seg_find(uuid);
+	int ret = -ENOENT;
 
-	mutex_lock(&pool_lock);
-	pool = find_locked(uuid, NULL);
-	if (pool)
-		list_move_tail(&pool->link, &pool_quarantine);
-	mutex_unlock(&pool_lock);
-	if (!pool)
+	if (!seg)
 		return -ENOENT;
-	mc_event_seg_gone(NULL, uuid, pool->name, 0, MC_REASON_ASKED);
-	/* The list's reference to the structure passes to the release work. */
-	kobject_del(&pool->kobj);
-	mc_target_put(&pool->target);
-	mc_pool_io_put(pool);
-	return 0;
+	/* Counted before the release work, which may run at once, counts back. */
+	atomic_inc(&pools_quarantined);
+	if (seg->ops == &pool_seg_ops && mc_seg_retire(seg)) {
+		mc_event_seg_gone(NULL, uuid, seg->name, 0, MC_REASON_ASKED);
+		kobject_del(&mc_seg_pool(seg)->kobj);
+		ret = 0;
+	} else {
+		atomic_dec(&pools_quarantined);
+	}
+	mc_seg_put(seg);
+	return ret;
 }
