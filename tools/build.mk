@@ -175,7 +175,7 @@ st-libs :=
 ST_LIB  := $(patsubst $(ST)/%.c,$(B)/selftests/obj/%.o,$(wildcard $(ST)/*.c))
 ST_BINS := $(patsubst $(ST)/%.c,$(B)/selftests/%,$(wildcard $(ST)/one/*.c $(ST)/two/*.c))
 ST_CC   = $(CC) $(CFLAGS) -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -MMD -MP -I. -Iuapi -Icommon -I$(ST) \
-	$(foreach u,$(call units,$(st-uses)),-I$($(u)-dir)) $(call pc,--cflags,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses))))
+	$(foreach u,$(call units,$(st-uses)),$(if $($(u)-dir),-I$($(u)-dir))) $(call pc,--cflags,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses))))
 $(B)/selftests/obj/%.o: $(ST)/%.c tools/build.mk
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+st-uses := mooncake rpc-client proto
