@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* object: put, get and look at objects by hand. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,6 +110,35 @@ static json_t *result_json(const char *key, const struct mc_result *res)
 	return o;
 }
 
+enum { P_SEGMENT, P_REPLICAS };
+
+static const struct ctl_opt put_opts[] = {
+	{ "segment", "NAME", "put into this segment while it has room" },
+	{ "replicas", "N", "copies, each on a node of its own (default 1)" },
+	{ NULL, NULL, NULL },
+};
+
+static int put_open(struct ctl *c, struct mc_store **out)
+{
+	const char *n = c->val[P_REPLICAS];
+	struct mc_store_config cfg;
+	struct mc_error err;
+	char *end;
+
+	ctl_store_config(c, true, &cfg);
+	cfg.preferred_segments = &c->val[P_SEGMENT];
+	cfg.preferred_count = c->val[P_SEGMENT] ? 1 : 0;
+	if (n) {
+		cfg.replica_num = strtoul(n, &end, 10);
+		if (*end || !isdigit((unsigned char)*n) || !cfg.replica_num || cfg.replica_num > MC_STORE_MAX_REPLICAS)
+			return ctl_fail(c, MCT_EXIT_USAGE, "--replicas '%s' is not a number from 1 to %u", n,
+					MC_STORE_MAX_REPLICAS);
+	}
+	if (mc_store_open(&cfg, out, &err))
+		return ctl_fail_store(c, &err);
+	return MCT_EXIT_OK;
+}
+
 static int object_put(struct ctl *c)
 {
 	struct mem m = { 0 };
@@ -120,7 +150,7 @@ static int object_put(struct ctl *c)
 	int rc = load_value(c, c->argv[1], &m, &len);
 
 	if (!rc)
-		rc = ctl_store_open(c, true, &store);
+		rc = put_open(c, &store);
 	if (!rc && mc_store_register(store, m.p, len, &buf, &err))
 		rc = ctl_fail_store(c, &err);
 	if (!rc && mc_store_put(store, c->argv[0], strlen(c->argv[0]), buf, 0, len, NULL, &res, &err))
@@ -188,7 +218,7 @@ static int object_put_batch(struct ctl *c)
 	int rc = batch_load(c, &b);
 
 	if (!rc)
-		rc = ctl_store_open(c, true, &store);
+		rc = put_open(c, &store);
 	if (!rc) {
 		rc = batch_run(c, &b, store);
 		ran = true;
@@ -383,8 +413,8 @@ static int object_exist(struct ctl *c)
 }
 
 const struct ctl_cmd ctl_object_cmds[] = {
-	{ "object", "put", "KEY FILE|-", 2, 2, "store a file's bytes under a key", NULL, object_put },
-	{ "object", "put-batch", "KEY=FILE...", 1, 65536, "store several files; prints one result for each", NULL,
+	{ "object", "put", "KEY FILE|-", 2, 2, "store a file's bytes under a key", put_opts, object_put },
+	{ "object", "put-batch", "KEY=FILE...", 1, 65536, "store several files; prints one result for each", put_opts,
 	  object_put_batch },
 	{ "object", "get", "KEY [FILE|-]", 1, 2, "read an object (default: to standard output)", NULL, object_get },
 	{ "object", "stat", "KEY", 1, 1, "size and replicas of an object", NULL, object_stat },

@@ -117,6 +117,9 @@ struct mc_rpc_client;
 /** ctl_rpc_open() - a client for the master; exit status */
 int ctl_rpc_open(const struct ctl *c, struct mc_rpc_client **out);
 
+/** ctl_store_config() - the run's settings; @need_device when bytes are to move */
+void ctl_store_config(const struct ctl *c, bool need_device, struct mc_store_config *cfg);
+
 /** ctl_store_open() - libmooncake with the run's settings; @need_device when bytes are to move; exit status */
 int ctl_store_open(const struct ctl *c, bool need_device, struct mc_store **out);
 

@@ -15,9 +15,9 @@ note "seed $seed, 8 writers, $rounds rounds each, twice"
 reset_nodes || note "reset failed"
 ok "a cluster comes up" cluster 96M
 run() {	# reader's node
-	"$MCVM" start --set "$MCVM_SET" --build "$MC_B" "$1" reader "$prog" read "10.77.0.$1" 7000 10.77.0.1:50051 || return 1
-	within 10 mc 10 "$1" sh -c 'ss -tln | grep -q :7000' || return 1
-	mc $((60 + rounds)) 1 "$prog" write "10.77.0.$1" 7000 10.77.0.1:50051 pool2 8 $rounds $((seed + $1))
+	"$MCVM" start --set "$MCVM_SET" --build "$MC_B" "$1" reader "$prog" read "10.77.0.$1" 7117 10.77.0.1:50051 || return 1
+	within 10 mc 10 "$1" sh -c 'ss -tln | grep -q :7117' || return 1
+	mc $((60 + rounds)) 1 "$prog" write "10.77.0.$1" 7117 10.77.0.1:50051 pool2 8 $rounds $((seed + $1))
 }
 out=$(run 2)
 ok "C-6 the owner's node reads what was acknowledged" [ "$out" = "rounds=$((8 * rounds)) bad=0" ]
