@@ -96,6 +96,33 @@ def mounts():
         eq(len(c.ListSegments().segments), 0, "segments after unmount")
 
 
+def c52_descriptions():
+    """What a node publishes does not grow with its memory; what is too long is refused and harms nothing."""
+    tib, parts = 1 << 40, 1000
+    with Master() as m:
+        c = m.client()
+        me = pb.Node(node_uuid=uuid("N", 1), name="big", rails=[
+            pb.Rail(id=i + 1, addr=bytes([10, 1, i, 1]), port=50060, device="mlx5_%d" % i) for i in range(8)])
+        who = dict(client_uuid=uuid("C", 1), node_uuid=uuid("N", 1))
+        ok(c.Ping(client_uuid=uuid("C", 1), node=me))
+        sizes = []
+        for i in range(parts):
+            mount = make("MountSegmentRequest")(segment_uuid=uuid("S", i + 1), name="part%d" % i, size=tib // parts // 4096 * 4096,
+                                                **who)
+            sizes.append(mount.ByteSize())
+            ok(c.MountSegment(**{f.name: v for f, v in mount.ListFields()}))
+        ok(c.MountSegment(segment_uuid=uuid("S", parts + 1), name="whole", size=tib, **who))
+        listed = c.ListSegments()
+        eq(len(listed.segments), parts + 1, "segments")
+        true(max(sizes) < 256, "a mount of %d bytes" % max(sizes))
+        true(listed.ByteSize() < MIB, "a list of %d bytes" % listed.ByteSize())
+        true(c.Ping(client_uuid=uuid("C", 1), node=me).ByteSize() < 4096, "the list of nodes carries segments")
+        code(c.MountSegment(segment_uuid=uuid("S", 9999), name="n" * 2 * MIB, size=MIB, **who), -600)
+        code(c.Ping(client_uuid=uuid("C", 1), node=pb.Node(node_uuid=uuid("N", 1), name="big", rails=list(me.rails) * 9000)), -600)
+        eq(len(c.ListSegments().segments), parts + 1, "segments after what was refused")
+        put(c, b"k")
+
+
 def outlives_mcnoded():
     """The pool stays when mcnoded is restarted; so do its objects."""
     with Master() as m:
@@ -131,5 +158,6 @@ if __name__ == "__main__":
         ("a duplicate node is refused with both addresses", duplicate),
         ("pings that are refused", bad_pings),
         ("mount and unmount", mounts),
+        ("C-52 descriptions stay small", c52_descriptions),
         ("a pool outlives mcnoded", outlives_mcnoded),
         ("a silent node expires, its copies with it", expiry))
