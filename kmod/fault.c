@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/atomic.h>
 #include <linux/errno.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
 
@@ -20,6 +21,16 @@ bool __mc_fault_hit(enum mc_fault_id id)
 	return atomic64_dec_if_positive(&fault_values[id]) == 0;
 }
 
+/* The thread that set my_alloc; a number is enough for tests, no reference is held. */
+static pid_t fault_thread;
+
+bool mc_fault_alloc(void)
+{
+	if (__mc_fault_hit(MC_FAULT_any_alloc))
+		return true;
+	return READ_ONCE(fault_thread) == task_pid_nr(current) && __mc_fault_hit(MC_FAULT_my_alloc);
+}
+
 u64 __mc_fault_value(enum mc_fault_id id)
 {
 	return atomic64_read(&fault_values[id]);
@@ -31,6 +42,8 @@ int mc_fault_set(const char *name, u64 value)
 
 	if (i < 0 || value > S64_MAX)
 		return i < 0 ? -ENOENT : -ERANGE;
+	if (i == MC_FAULT_my_alloc)
+		WRITE_ONCE(fault_thread, task_pid_nr(current));
 	atomic64_set(&fault_values[i], value);
 	return 0;
 }

@@ -14,6 +14,8 @@
 #define MC_FAULTS(X) \
 	X(pin)			/* n-th pin step fails with ENOMEM */ \
 	X(alloc)		/* n-th allocation of an object fails */ \
+	X(any_alloc)		/* n-th allocation of any kind fails, whoever makes it (fault_alloc.h) */ \
+	X(my_alloc)		/* the same, but only those of the thread that set the hook count */ \
 	X(slice_alloc)		/* n-th slice can't be allocated */ \
 	X(flip_byte)		/* n-th local copy or landed READ flips one byte */ \
 	X(local_err)		/* n-th local slice fails with EIO */ \
