@@ -185,7 +185,16 @@ $(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses)) tools/build.mk
 	@echo "  CC      $<"
 	@$(ST_CC) -MF $(B)/selftests/obj/$(subst /,-,$*).d -MT $@ -o $@ $< $(ST_LIB) -Wl,--start-group $(call archives,$(st-uses)) \
 		-Wl,--end-group $(call pc,--libs,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses)))) -lpthread
-selftests: $(ST_BINS)
+# ---- fuzzers: programs that run on the test machines ----
+
+FZ      := tools/testing/fuzz
+FZ_BINS := $(patsubst $(FZ)/%.c,$(B)/selftests/fuzz/%,$(wildcard $(FZ)/fuzz_*.c))
+$(B)/selftests/fuzz/%: $(FZ)/%.c $(FZ)/fuzz.h $(ST_LIB) $(call archives,common) tools/build.mk
+	@mkdir -p $(@D) $(B)/selftests/obj
+	@echo "  CC      $<"
+	@$(ST_CC) -I$(FZ) -MF $(B)/selftests/obj/fuzz-$*.d -MT $@ -o $@ $< $(ST_LIB) $(call archives,common) \
+		$(if $(filter fuzz_peer fuzz_owner,$*),$(call pc,--libs,librdmacm libibverbs libcrypto)) -lpthread
+selftests: $(ST_BINS) $(FZ_BINS)
 	@:
 
 -include $(shell find $(U)/obj $(U)/gen $(B)/selftests/obj -name '*.d' 2>/dev/null)

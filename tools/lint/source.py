@@ -12,7 +12,7 @@ C_COLUMNS, COLUMNS = 120, 132
 FILE_LINES, FUNCTION_LINES, MEAN_LINES = 900, 100, 25
 TEXT = (".c", ".h", ".py", ".sh", ".mk", ".rst", ".proto", ".rules", ".in")
 NAMES = ("Makefile", "Kbuild", "mcvm", "run", "install", "uninstall", "kernels", "build-module", "shell",
-         "guest-init", "initrd-init", "demo", "cluster-up")
+         "guest-init", "initrd-init", "demo", "cluster-up", "fuzz")
 LICENCE = (("kmod/", "GPL-2.0-only"), ("uapi/", "GPL-2.0 WITH Linux-syscall-note"),
            ("common/", "GPL-2.0-only OR MIT"), ("Kbuild", "GPL-2.0-only"), ("", "MIT"))
 # pattern, where it applies, where it is allowed, what to say
