@@ -22,6 +22,8 @@
 	X(local_delay_ms)	/* value: delay before each local slice */ \
 	X(mr_reg)		/* n-th registration of a chunk fails */ \
 	X(wc_status)		/* n-th data completion counts as failed */ \
+	X(wc_delay_ms)		/* value: delay before each data completion is looked at */ \
+	X(connect_refuse)	/* value: errno with which each connection request is refused */ \
 	X(ctrl_drop)		/* n-th control message is not sent */ \
 	X(ctrl_delay_ms)	/* value: delay before each control message */ \
 	X(post_delay_ms)	/* value: delay before each posted slice */ \

@@ -235,7 +235,8 @@ static int fault_set(struct sk_buff *skb, struct genl_info *info)
 static int fill_pool(struct sk_buff *skb, struct mc_pool *pool)
 {
 	return nla_put(skb, MC_ATTR_SEG_UUID, MC_UUID_LEN, pool->seg.target.seg_uuid) ||
-	       nla_put_string(skb, MC_ATTR_NAME, pool->seg.name) || mc_put_u64(skb, MC_ATTR_LEN, pool->seg.target.len) ||
+	       nla_put_string(skb, MC_ATTR_NAME, pool->seg.name) ||
+	       mc_put_u64(skb, MC_ATTR_LEN, pool->seg.target.len) ||
 	       nla_put_s32(skb, MC_ATTR_NUMA_NODE, pool->numa_node) ||
 	       nla_put_u32(skb, MC_ATTR_PAGE_SIZE, pool->page_size) ||
 	       nla_put_string(skb, MC_ATTR_STATE, MC_STATE_LIVE) ||

@@ -165,6 +165,22 @@ struct mc_ibdev *mc_ibdev_find(const char *name, struct netlink_ext_ack *extack)
 	return ERR_PTR(-ENODEV);
 }
 
+struct mc_ibdev *mc_ibdev_nth(u32 n)
+{
+	struct mc_ibdev *dev, *found = NULL;
+
+	mutex_lock(&devs_lock);
+	list_for_each_entry(dev, &devs, link) {
+		if (n--)
+			continue;
+		kref_get(&dev->kref);
+		found = dev;
+		break;
+	}
+	mutex_unlock(&devs_lock);
+	return found;
+}
+
 u64 mc_ibdev_min_chunk(void)
 {
 	struct mc_ibdev *dev;

@@ -54,6 +54,7 @@ void mc_ibdev_exit(void);
  */
 struct mc_ibdev *mc_ibdev_find(const char *name, struct netlink_ext_ack *extack);
 
+struct mc_ibdev *mc_ibdev_nth(u32 n);	/* from 0; with a reference, or NULL */
 void mc_ibdev_put(struct mc_ibdev *dev);
 u64 mc_ibdev_min_chunk(void);	/* smallest chunk of all usable devices, 0 without any */
 

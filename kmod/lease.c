@@ -12,6 +12,7 @@
 #include "mrset.h"
 #include "rail.h"
 #include "seg.h"
+#include "trace.h"
 
 #define HELLO_JIFFIES	(5 * HZ)	/* a set that has not proven itself by then is destroyed */
 #define STRANGERS_MAX	64		/* sets that have not proven themselves; the oldest makes room for a new one */
@@ -157,6 +158,8 @@ static void lease_drop(struct mc_pset *ps, u32 id)
 
 	mutex_lock(&psets_lock);
 	lease = lease_find(ps, id);
+	if (lease && lease->told)
+		trace_mc_revoke_ack(ps->set.node, lease->seg->target.seg_uuid, id);
 	if (lease)
 		lease_free(ps, lease);
 	mutex_unlock(&psets_lock);
@@ -542,6 +545,8 @@ static void incoming_work(struct work_struct *work)
 
 	if (in->rail->dev->gone)
 		ret = -ENODEV;
+	else if (mc_fault_value(connect_refuse))
+		ret = -(int)min_t(u64, mc_fault_value(connect_refuse), MAX_ERRNO);
 	else if (mc_auth_mode() == MC_AUTH_UNSET)
 		ret = -EACCES;
 	else if (in->req.index >= MC_CONNS)
@@ -691,6 +696,7 @@ void mc_lease_tell(struct mc_mem *mem)
 	struct mc_pset *ps;
 
 	while (time_before_eq(jiffies, end) && (ps = with_lease(mem, true, &msg))) {
+		trace_mc_revoke_tell(ps->set.node, msg.seg, msg.lease);
 		mc_ctrl_send(&ps->set, &msg);
 		mc_cset_put(&ps->set);
 	}
@@ -702,15 +708,19 @@ void mc_lease_end(struct mc_mem *mem)
 	long left = msecs_to_jiffies(mc_revoke_ms);
 	struct mc_wire_msg msg = { };
 	struct mc_pset *ps;
+	u32 cut = 0;
 	int seen;
 
 	mc_lease_tell(mem);
 	while (seen = atomic_read(&psets_changes), left > 0 && any_lease(mem))
 		left = wait_event_timeout(psets_wait, atomic_read(&psets_changes) != seen, left);
 	while ((ps = with_lease(mem, false, &msg))) {
+		trace_mc_revoke_cut(ps->set.node, msg.seg, msg.lease);
+		cut++;
 		mc_cset_break(&ps->set, -ETIMEDOUT, "did not acknowledge a revocation in %u ms", mc_revoke_ms);
 		wait_gone(ps);
 	}
+	trace_mc_revoke_done(mem->len, cut);
 }
 
 void mc_pset_show(struct seq_file *m)
@@ -721,6 +731,26 @@ void mc_pset_show(struct seq_file *m)
 	list_for_each_entry(ps, &psets, link)
 		seq_printf(m, "served node %pUb epoch %u rail %u %s leases %u\n", ps->set.node, ps->set.epoch,
 			   ps->rail->id, ps->authed ? "proven" : "stranger", ps->nleases);
+	mutex_unlock(&psets_lock);
+}
+
+void mc_lease_show(struct seq_file *m, u32 max)
+{
+	struct mc_lease *lease;
+	struct mc_pset *ps;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(ps, &psets, link) {
+		list_for_each_entry(lease, &ps->leases, link) {
+			if (!max--) {
+				seq_puts(m, "...\n");
+				goto out;
+			}
+			seq_printf(m, "lease %u node %pUb rail %u segment %pUb %s\n", lease->id, ps->set.node, ps->rail->id,
+				   lease->seg->target.seg_uuid, lease->told ? "revoked" : "held");
+		}
+	}
+out:
 	mutex_unlock(&psets_lock);
 }
 

@@ -67,9 +67,12 @@ static int __init mc_init(void)
 		goto err_local_exit;
 	mc_kobj = &mc_misc.this_device->kobj;
 	mc_debugfs_init();
-	ret = mc_pool_init();
+	ret = mc_stats_sysfs_init();
 	if (ret)
 		goto err_dev_exit;
+	ret = mc_pool_init();
+	if (ret)
+		goto err_stats_sysfs_exit;
 	ret = mc_net_init();
 	if (ret)
 		goto err_pool_exit;
@@ -83,6 +86,8 @@ err_net_exit:
 	mc_net_exit();
 err_pool_exit:
 	mc_pool_exit();
+err_stats_sysfs_exit:
+	mc_stats_sysfs_exit();
 err_dev_exit:
 	mc_debugfs_exit();
 	mc_dev_exit();
@@ -109,6 +114,7 @@ static void __exit mc_exit(void)
 	mc_ctx_drain_all();
 	mc_net_exit();
 	mc_pool_exit();
+	mc_stats_sysfs_exit();
 	mc_debugfs_exit();
 	mc_dev_exit();
 	mc_local_exit();

@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "fault.h"
 #include "mem.h"
+#include "trace.h"
 
 #define PIN_STEP 512	/* pages a step: between steps others get the CPU and a kill is noticed */
 
@@ -182,6 +183,7 @@ struct mc_mem *mc_mem_pin_user(struct mc_acct *acct, u64 addr, u64 len)
 		goto err_uncharge;
 	}
 	ret = pin_all(mem, addr & PAGE_MASK);
+	trace_mc_pin(addr, npages, ret);
 	if (ret)
 		goto err_free;
 	kref_get(&acct->kref);
@@ -250,6 +252,7 @@ static void unpin_all(struct mc_mem *mem)
 		done += n;
 		cond_resched();
 	}
+	trace_mc_unpin(mem->npages);
 	acct_uncharge(mem->acct, mem->npages);
 	mc_acct_put(mem->acct);
 }

@@ -2,6 +2,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
@@ -10,6 +11,7 @@
 #include "ibdev.h"
 #include "mem.h"
 #include "mrset.h"
+#include "trace.h"
 
 /**
  * struct mr_chunk - one registration
@@ -98,10 +100,14 @@ static void chunk_drop(struct mc_mrset *set, u64 idx)
 {
 	struct mr_chunk *c = &set->chunk[idx];
 	u64 pages = 1ULL << (set->dev->chunk_shift - PAGE_SHIFT), first = idx * pages, i;
+	int ret;
 
 	if (!c->mr)
 		return;
-	if (WARN_ONCE(ib_dereg_mr(c->mr), "mooncake: deregistration failed, pages are lost")) {
+	ret = ib_dereg_mr(c->mr);
+	trace_mc_mr_dereg(set->dev->name, set->mem->kind == MC_MEM_POOL, idx, min_t(u64, pages, set->mem->npages - first),
+			  ret);
+	if (WARN_ONCE(ret, "mooncake: deregistration failed, pages are lost")) {
 		for (i = first; i < min_t(u64, set->mem->npages, first + pages); i++)
 			get_page(set->mem->pages[i]);
 	} else {
@@ -169,6 +175,7 @@ static int chunk_add(struct mc_mrset *set, struct mc_cset *cset, u64 idx)
 		return ret;
 	}
 	ret = chunk_register(set, cset, mr, c, idx);
+	trace_mc_mr_reg(set->dev->name, set->mem->kind == MC_MEM_POOL, idx, n, ret);
 	c->mr = mr;
 	if (ret)
 		chunk_drop(set, idx);
@@ -306,4 +313,51 @@ void mc_mrset_drop_dev(struct mc_ibdev *dev)
 		mutex_unlock(&mem->mr_lock);
 	}
 	mutex_unlock(&mrset_teardown);
+}
+
+/* Runs of chunks in the same state are one line. Returns the lines written. */
+static u32 show_set(struct seq_file *m, struct mc_mrset *set, u32 max)
+{
+	u64 first = 0, i;
+	u32 lines = 0;
+
+	lockdep_assert_held(&set->mem->mr_lock);
+	for (i = 1; i <= set->nchunks && lines < max; i++) {
+		if (i < set->nchunks && !set->chunk[i].mr == !set->chunk[first].mr)
+			continue;
+		seq_printf(m, "%s %s pages %lu chunks %llu-%llu %s\n", set->dev->name,
+			   set->mem->kind == MC_MEM_POOL ? "segment" : "buffer", set->mem->npages, first, i - 1,
+			   set->chunk[first].mr ? "registered" : "unregistered");
+		first = i;
+		lines++;
+	}
+	return lines;
+}
+
+/* Sets are only added, at the end, while mrset_teardown is held; neither they nor their memory go away. */
+static struct mc_mrset *next_set(struct mc_ibdev *dev, struct mc_mrset *set)
+{
+	struct list_head *next;
+
+	spin_lock(&dev->lock);
+	next = set ? set->dev_link.next : dev->mrsets.next;
+	set = next == &dev->mrsets ? NULL : list_entry(next, struct mc_mrset, dev_link);
+	spin_unlock(&dev->lock);
+	return set;
+}
+
+void mc_mrset_show(struct seq_file *m, struct mc_ibdev *dev, u32 max)
+{
+	struct mc_mrset *set = NULL;
+	u32 lines = 0;
+
+	mutex_lock(&mrset_teardown);
+	while (lines < max && (set = next_set(dev, set))) {
+		mutex_lock(&set->mem->mr_lock);
+		lines += show_set(m, set, max - lines);
+		mutex_unlock(&set->mem->mr_lock);
+	}
+	mutex_unlock(&mrset_teardown);
+	if (lines == max)
+		seq_puts(m, "...\n");
 }

@@ -17,6 +17,7 @@
 struct mc_cset;
 struct mc_ibdev;
 struct mc_mem;
+struct seq_file;
 
 /**
  * mc_mrset_lkey - local key of a chunk
@@ -60,5 +61,13 @@ u64 mc_mrset_nchunks(const struct mc_mem *mem, const struct mc_ibdev *dev);
 void mc_mrset_close_mem(struct mc_mem *mem);		/* nothing new is registered or leased from now on */
 void mc_mrset_drop_mem(struct mc_mem *mem);		/* deregister and unmap; see mc_net_forget_mem() */
 void mc_mrset_drop_dev(struct mc_ibdev *dev);		/* the same for a device that goes away */
+
+/**
+ * mc_mrset_show - debugfs: which chunks of which memory are registered on a device; never a key
+ * @m: file
+ * @dev: device
+ * @max: lines at most
+ */
+void mc_mrset_show(struct seq_file *m, struct mc_ibdev *dev, u32 max);
 
 #endif /* MC_MRSET_H */

@@ -118,6 +118,7 @@ void mc_rdma_fenced(struct mc_peer *peer)
 	mutex_lock(&peer->lock);
 	list_for_each_entry_safe(slice, next, &peer->retry, link) {
 		slice->unfenced = false;
+		trace_mc_slice_fence(slice->req, slice);
 		if (READ_ONCE(slice->req->stop_err))
 			list_move_tail(&slice->link, &stopped.slices);
 		else if (slice->tries >= MC_TRIES_MAX)
@@ -201,6 +202,8 @@ static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 	int err = 0;
 	bool ended;
 
+	if (mc_fault_value(wc_delay_ms))
+		msleep(min_t(u64, mc_fault_value(wc_delay_ms), 10000));
 	if (status == IB_WC_SUCCESS && mc_fault_hit(wc_status))
 		status = IB_WC_RETRY_EXC_ERR;
 	if (status == IB_WC_SUCCESS)

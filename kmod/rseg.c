@@ -8,6 +8,7 @@
 #include "rdma.h"
 #include "req.h"
 #include "rseg.h"
+#include "trace.h"
 
 #define OPEN_MS		30000	/* the owner may have to register a large pool first */
 #define NKEYS_MAX	(1U << 24)
@@ -337,6 +338,7 @@ void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg)
 		if (rseg->lease != msg->lease || rseg->epoch != path->set.epoch)
 			continue;
 		memcpy(seg, rseg->target.seg_uuid, MC_UUID_LEN);
+		trace_mc_revoked(peer->node, seg, rseg->lease);
 		rseg->stale = true;
 		rseg->ack_due = true;
 		found = true;

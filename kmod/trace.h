@@ -9,6 +9,20 @@
 
 #include "engine.h"
 
+/*
+ * Every change of state of a slice, a request, a path, a lease, a registration and a pin is a tracepoint:
+ *
+ *   mc_submit mc_stop mc_complete                             requests
+ *   mc_slice_cut mc_slice_post mc_slice_retry mc_slice_fence mc_slice_done
+ *   mc_revoke_tell mc_revoke_ack mc_revoke_cut mc_revoke_done a segment's memory is taken back from peers
+ *   mc_revoked                                                ... and the same as its user sees it
+ *   mc_mr_reg mc_mr_dereg                                     one chunk on one device
+ *   mc_pin mc_unpin                                           memory of a process
+ *
+ * Off they cost a jump that is patched out. Keys are in none of them.
+ */
+#define MC_TRACE_WORD	16	/* of a state or a device, with the closing NUL */
+
 DECLARE_EVENT_CLASS(mc_req_class,
 	TP_PROTO(struct mc_req *req, int result),
 	TP_ARGS(req, result),
@@ -65,6 +79,8 @@ DECLARE_EVENT_CLASS(mc_slice_class,
 DEFINE_EVENT(mc_slice_class, mc_slice_cut, TP_PROTO(struct mc_req *req, struct mc_slice *s), TP_ARGS(req, s));
 DEFINE_EVENT(mc_slice_class, mc_slice_post, TP_PROTO(struct mc_req *req, struct mc_slice *s), TP_ARGS(req, s));
 DEFINE_EVENT(mc_slice_class, mc_slice_retry, TP_PROTO(struct mc_req *req, struct mc_slice *s), TP_ARGS(req, s));
+/* Its old path can't execute it any more: it may be posted again, or its request may end. */
+DEFINE_EVENT(mc_slice_class, mc_slice_fence, TP_PROTO(struct mc_req *req, struct mc_slice *s), TP_ARGS(req, s));
 
 TRACE_EVENT(mc_slice_done,
 	TP_PROTO(struct mc_req *req, struct mc_slice *s, int err),
@@ -82,6 +98,102 @@ TRACE_EVENT(mc_slice_done,
 		__entry->err = err;
 	),
 	TP_printk("cookie %llu offset %llu len %u err %d", __entry->cookie, __entry->off, __entry->len, __entry->err)
+);
+
+DECLARE_EVENT_CLASS(mc_revoke_class,
+	TP_PROTO(const u8 *node, const u8 *seg, u32 lease),
+	TP_ARGS(node, seg, lease),
+	TP_STRUCT__entry(
+		__array(u8, node, MC_UUID_LEN)
+		__array(u8, seg, MC_UUID_LEN)
+		__field(u32, lease)
+	),
+	TP_fast_assign(
+		memcpy(__entry->node, node, MC_UUID_LEN);
+		memcpy(__entry->seg, seg, MC_UUID_LEN);
+		__entry->lease = lease;
+	),
+	TP_printk("node %pUb segment %pUb lease %u", __entry->node, __entry->seg, __entry->lease)
+);
+
+/* The owner: the peer was told; it answered; it did not, and its connections are being destroyed. */
+DEFINE_EVENT(mc_revoke_class, mc_revoke_tell, TP_PROTO(const u8 *node, const u8 *seg, u32 lease),
+	     TP_ARGS(node, seg, lease));
+DEFINE_EVENT(mc_revoke_class, mc_revoke_ack, TP_PROTO(const u8 *node, const u8 *seg, u32 lease),
+	     TP_ARGS(node, seg, lease));
+DEFINE_EVENT(mc_revoke_class, mc_revoke_cut, TP_PROTO(const u8 *node, const u8 *seg, u32 lease),
+	     TP_ARGS(node, seg, lease));
+/* The user: the owner took a segment back. */
+DEFINE_EVENT(mc_revoke_class, mc_revoked, TP_PROTO(const u8 *node, const u8 *seg, u32 lease),
+	     TP_ARGS(node, seg, lease));
+
+/* No peer can reach the memory any more. */
+TRACE_EVENT(mc_revoke_done,
+	TP_PROTO(u64 len, u32 cut),
+	TP_ARGS(len, cut),
+	TP_STRUCT__entry(
+		__field(u64, len)
+		__field(u32, cut)
+	),
+	TP_fast_assign(
+		__entry->len = len;
+		__entry->cut = cut;
+	),
+	TP_printk("len %llu peers cut off %u", __entry->len, __entry->cut)
+);
+
+DECLARE_EVENT_CLASS(mc_mr_class,
+	TP_PROTO(const char *dev, bool remote, u64 chunk, u64 pages, int result),
+	TP_ARGS(dev, remote, chunk, pages, result),
+	TP_STRUCT__entry(
+		__array(char, dev, MC_TRACE_WORD)
+		__field(bool, remote)
+		__field(u64, chunk)
+		__field(u64, pages)
+		__field(int, result)
+	),
+	TP_fast_assign(
+		strscpy(__entry->dev, dev, MC_TRACE_WORD);
+		__entry->remote = remote;
+		__entry->chunk = chunk;
+		__entry->pages = pages;
+		__entry->result = result;
+	),
+	TP_printk("device %s %s chunk %llu pages %llu result %d", __entry->dev, __entry->remote ? "segment" : "buffer",
+		  __entry->chunk, __entry->pages, __entry->result)
+);
+
+DEFINE_EVENT(mc_mr_class, mc_mr_reg, TP_PROTO(const char *dev, bool remote, u64 chunk, u64 pages, int result),
+	     TP_ARGS(dev, remote, chunk, pages, result));
+DEFINE_EVENT(mc_mr_class, mc_mr_dereg, TP_PROTO(const char *dev, bool remote, u64 chunk, u64 pages, int result),
+	     TP_ARGS(dev, remote, chunk, pages, result));
+
+TRACE_EVENT(mc_pin,
+	TP_PROTO(u64 addr, u64 pages, int result),
+	TP_ARGS(addr, pages, result),
+	TP_STRUCT__entry(
+		__field(u64, addr)
+		__field(u64, pages)
+		__field(int, result)
+	),
+	TP_fast_assign(
+		__entry->addr = addr;
+		__entry->pages = pages;
+		__entry->result = result;
+	),
+	TP_printk("addr %#llx pages %llu result %d", __entry->addr, __entry->pages, __entry->result)
+);
+
+TRACE_EVENT(mc_unpin,
+	TP_PROTO(u64 pages),
+	TP_ARGS(pages),
+	TP_STRUCT__entry(
+		__field(u64, pages)
+	),
+	TP_fast_assign(
+		__entry->pages = pages;
+	),
+	TP_printk("pages %llu", __entry->pages)
 );
 
 #endif /* MC_TRACE_H */

@@ -8,7 +8,7 @@
 #include "ctl.h"
 
 static const struct ctl_cmd *const tables[] = {
-	ctl_node_cmds, ctl_kernel_cmds, ctl_object_cmds, ctl_master_cmds, ctl_trace_cmds,
+	ctl_node_cmds, ctl_kernel_cmds, ctl_see_cmds, ctl_object_cmds, ctl_master_cmds, ctl_trace_cmds,
 };
 
 #define N_TABLES (sizeof(tables) / sizeof(*tables))
@@ -171,6 +171,7 @@ static int apply_globals(struct ctl *c, struct parse *p)
 	c->tenant = p->global[G_TENANT] ? p->global[G_TENANT] : getenv("MC_TENANT");
 	c->device = p->global[G_DEVICE];
 	c->timeout_ms = 30000;
+	c->timeout_given = p->global[G_TIMEOUT];
 	if (p->global[G_TIMEOUT] && !mct_ms_parse(p->global[G_TIMEOUT], &c->timeout_ms))
 		return ctl_fail(c, MCT_EXIT_USAGE, "--timeout '%s' is not a time from 1ms to 1h",
 				p->global[G_TIMEOUT]);

@@ -35,6 +35,7 @@ struct ctl_opt {
  * @tenant: tenant or NULL
  * @device: device node or NULL
  * @timeout_ms: deadline of calls
+ * @timeout_given: it was on the command line
  * @argc: number of words behind the command
  * @argv: these words
  * @val: values of the command's options, in the order of its table: NULL when not given, "" for a switch that was
@@ -46,6 +47,7 @@ struct ctl {
 	const char *tenant;
 	const char *device;
 	uint32_t timeout_ms;
+	bool timeout_given;
 	int argc;
 	char **argv;
 	const char *val[CTL_MAX_OPTS];
@@ -74,7 +76,8 @@ struct ctl_cmd {
 };
 
 /* Tables of the cmd_ files, ended by an entry without group. */
-extern const struct ctl_cmd ctl_node_cmds[], ctl_kernel_cmds[], ctl_object_cmds[], ctl_master_cmds[], ctl_trace_cmds[];
+extern const struct ctl_cmd ctl_node_cmds[], ctl_kernel_cmds[], ctl_see_cmds[], ctl_object_cmds[], ctl_master_cmds[],
+	ctl_trace_cmds[];
 
 /* args.c */
 

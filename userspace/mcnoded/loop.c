@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "log.h"
@@ -19,7 +21,49 @@ static void events_keep(struct mcnl **events)
 	*events = NULL;
 }
 
-/* Changes of rails are news for the master; the rest is for people. */
+/* "rail 1 (rxe0)", and to which peer when it is about one path of it. */
+static const char *rail_text(const struct mcnl_event *ev, char *to, size_t size)
+{
+	char uuid[MCT_UUID_TEXT];
+
+	if (mct_uuid_is_zero(ev->node_uuid))
+		snprintf(to, size, "rail %u (%s)", ev->rail_id, ev->dev);
+	else
+		snprintf(to, size, "rail %u (%s) to %s", ev->rail_id, ev->dev, mct_uuid_text(ev->node_uuid, uuid));
+	return to;
+}
+
+static bool take_rail(const struct mcnl_event *ev, struct nd_node *nd)
+{
+	const char *why = ev->text[0] ? ev->text : "no reason given";
+	char rail[160];
+
+	rail_text(ev, rail, sizeof(rail));
+	if (ev->cmd == MC_CMD_EVENT_RAIL_UP)
+		nd_log(ND_INFO, "%s is up", rail);
+	else
+		nd_log(ND_WARN, "%s is %s: %s", rail, ev->cmd == MC_CMD_EVENT_RAIL_PAUSED ? "paused" : "down", why);
+	/* Only rails that come and go change what the master announces. */
+	return mct_uuid_is_zero(ev->node_uuid) && ev->cmd != MC_CMD_EVENT_RAIL_PAUSED && nd_refresh_rails(nd) == 0;
+}
+
+static bool take_segment(const struct mcnl_event *ev, struct nd_node *nd)
+{
+	char uuid[MCT_UUID_TEXT], node[MCT_UUID_TEXT];
+
+	mct_uuid_text(ev->seg_uuid, uuid);
+	if (memcmp(ev->node_uuid, nd->self.uuid, MC_UUID_LEN)) {
+		nd_log(ND_INFO, "segment %s of node %s is gone", uuid, mct_uuid_text(ev->node_uuid, node));
+		return false;
+	}
+	if (ev->pid)
+		nd_log(ND_INFO, "segment %s '%s' of process %u is gone", uuid, ev->name, ev->pid);
+	else
+		nd_log(ND_INFO, "segment %s '%s' is gone", uuid, ev->name);
+	return nd_segment_gone(nd, ev->seg_uuid);
+}
+
+/* Changes of rails and of the pool are news for the master; the rest is for people. Buffers come and go unlogged. */
 static bool take_one(const struct mcnl_event *ev, struct nd_node *nd)
 {
 	const char *why = ev->text[0] ? ev->text : "no reason given";
@@ -27,8 +71,7 @@ static bool take_one(const struct mcnl_event *ev, struct nd_node *nd)
 
 	switch (ev->cmd) {
 	case MC_CMD_EVENT_SEG_GONE:
-		nd_log(ND_INFO, "segment %s is gone", mct_uuid_text(ev->seg_uuid, uuid));
-		return false;
+		return take_segment(ev, nd);
 	case MC_CMD_EVENT_PEER_UP:
 		nd_log(ND_INFO, "peer %s is connected", mct_uuid_text(ev->node_uuid, uuid));
 		return false;
@@ -36,11 +79,9 @@ static bool take_one(const struct mcnl_event *ev, struct nd_node *nd)
 		nd_log(ND_WARN, "peer %s is disconnected: %s", mct_uuid_text(ev->node_uuid, uuid), why);
 		return false;
 	case MC_CMD_EVENT_RAIL_UP:
-		nd_log(ND_INFO, "rail %u is up", ev->rail_id);
-		return nd_refresh_rails(nd) == 0;
+	case MC_CMD_EVENT_RAIL_PAUSED:
 	case MC_CMD_EVENT_RAIL_DOWN:
-		nd_log(ND_WARN, "rail %u is down: %s", ev->rail_id, why);
-		return nd_refresh_rails(nd) == 0;
+		return take_rail(ev, nd);
 	default:
 		return false;
 	}
@@ -52,8 +93,13 @@ static bool events_take(struct mcnl **events, struct nd_node *nd)
 	bool urgent = false;
 	int rc;
 
-	while ((rc = mcnl_event_next(*events, &ev)) == 0)
-		urgent |= take_one(&ev, nd);
+	do {
+		rc = mcnl_event_next(*events, &ev);
+		if (!rc)
+			urgent |= take_one(&ev, nd);
+		else if (rc == -ENOBUFS)	/* what was lost may have been about rails */
+			urgent |= nd_refresh_rails(nd) == 0;
+	} while (!rc || rc == -ENOBUFS);
 	if (rc != -EAGAIN && rc != -EINTR) {
 		mcnl_close(*events);
 		*events = NULL;

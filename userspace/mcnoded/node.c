@@ -268,6 +268,21 @@ uint64_t nd_tick(struct nd_node *nd)
 	return ping(nd);
 }
 
+/* Somebody destroyed the pool: the master is told at once that its objects are lost, not when a client finds out. */
+bool nd_segment_gone(struct nd_node *nd, const uint8_t *seg_uuid)
+{
+	char err[ND_TEXT] = "";
+
+	if (!nd->cfg->has_pool || memcmp(nd->pool.seg_uuid, seg_uuid, MC_UUID_LEN))
+		return false;
+	nd_log(ND_WARN, "pool '%s' was destroyed by somebody else: it is made anew, empty", nd->pool.name);
+	if (nd->mounted && nd->m->unmount(nd->mctx, nd->client, nd->pool.seg_uuid, err))
+		nd_log(ND_ERROR, "master %s: unmount of pool '%s': %s", nd->cfg->master, nd->pool.name, err);
+	nd->mounted = false;
+	nd->ready = false;
+	return true;
+}
+
 int nd_stop(struct nd_node *nd)
 {
 	char err[ND_TEXT] = "";

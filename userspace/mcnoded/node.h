@@ -183,6 +183,9 @@ uint64_t nd_tick(struct nd_node *nd);
 /** nd_refresh_rails() - announce with the next ping what rails the kernel has now */
 int nd_refresh_rails(struct nd_node *nd);
 
+/** nd_segment_gone() - the kernel withdrew a segment of this node; true when it was the pool, which is made anew */
+bool nd_segment_gone(struct nd_node *nd, const uint8_t *seg_uuid);
+
 /** nd_stop() - unmount, and destroy the pool when configured so; 0, or -1 after logging what failed */
 int nd_stop(struct nd_node *nd);
 

@@ -60,6 +60,13 @@ static const struct nla_policy policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_VALUE] = { .type = NLA_U64 },
 	[MC_ATTR_LOCAL_BYTES] = { .type = NLA_U64 },
 	[MC_ATTR_LOCAL_RAIL_ID] = { .type = NLA_U32 },
+	[MC_ATTR_SEQ] = { .type = NLA_U64 },
+	[MC_ATTR_TIME] = { .type = NLA_U64 },
+	[MC_ATTR_REASON] = { .type = NLA_U32 },
+	[MC_ATTR_TRANSPORT] = { .type = NLA_U32 },
+	[MC_ATTR_OP] = { .type = NLA_U32 },
+	[MC_ATTR_REQS] = { .type = NLA_U64 },
+	[MC_ATTR_BYTES] = { .type = NLA_U64 },
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -310,6 +317,14 @@ static int on_event(struct nl_msg *msg, void *arg)
 	return NL_STOP;
 }
 
+/* Events answer no request. The callbacks of the socket, where this is off already, are not those that are used. */
+static int any_sequence(struct nl_msg *msg, void *arg)
+{
+	(void)msg;
+	(void)arg;
+	return NL_OK;
+}
+
 int mcnl_event_next(struct mcnl *nl, struct mcnl_event *ev)
 {
 	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
@@ -319,10 +334,13 @@ int mcnl_event_next(struct mcnl *nl, struct mcnl_event *ev)
 	if (!cb)
 		return -ENOMEM;
 	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_event, ev);
-	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_DEFAULT, NULL, NULL);
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_sequence, NULL);
 	rc = nl_recvmsgs(nl->sk, cb);
 	nl_cb_put(cb);
 	if (rc == -NLE_AGAIN || (rc >= 0 && !ev->cmd))
 		return -EAGAIN;
+	/* The kernel says ENOBUFS once for what did not fit into the socket; libnl calls it lack of memory. */
+	if (rc == -NLE_NOMEM)
+		return -ENOBUFS;
 	return rc < 0 ? from_nle(rc) : 0;
 }

@@ -58,6 +58,24 @@ struct mcnl_counters {
 };
 
 /**
+ * struct mcnl_stat - requests of one transport and operation since the module was loaded
+ * @transport: enum mc_transport
+ * @op: MC_OP_READ or MC_OP_WRITE
+ * @reqs: ended well
+ * @errors: ended with an error
+ * @bytes: payload of those that ended well
+ * @hist: their latency, see MC_HIST_BUCKETS
+ */
+struct mcnl_stat {
+	uint32_t transport;
+	uint32_t op;
+	uint64_t reqs;
+	uint64_t errors;
+	uint64_t bytes;
+	uint64_t hist[MC_HIST_BUCKETS];
+};
+
+/**
  * struct mcnl_info - answer of INFO_GET
  * @node_uuid: zero until set
  * @cluster_uuid: zero until set
@@ -93,6 +111,8 @@ struct mcnl_info {
  * @state: word for people
  * @last_error: why the last connection failed or ended
  * @c: counters
+ * @read_hist: latency of its READ slices, see MC_HIST_BUCKETS; rails of this node only
+ * @write_hist: the same of WRITE slices
  */
 struct mcnl_rail {
 	uint32_t id;
@@ -103,6 +123,8 @@ struct mcnl_rail {
 	char state[MCNL_STATE_LEN];
 	char last_error[MCNL_TEXT_LEN];
 	struct mcnl_counters c;
+	uint64_t read_hist[MC_HIST_BUCKETS];
+	uint64_t write_hist[MC_HIST_BUCKETS];
 };
 
 /**
@@ -168,16 +190,34 @@ struct mcnl_buf {
 /**
  * struct mcnl_event - one message of the multicast group
  * @cmd: MC_CMD_EVENT_*
- * @node_uuid: peer it is about, or zero
+ * @seq: counts events; a gap says that some were lost
+ * @time_ns: CLOCK_BOOTTIME when it happened
+ * @reason: enum mc_reason
+ * @node_uuid: peer it is about, or owner of the segment, or zero
  * @seg_uuid: segment it is about, or zero
  * @rail_id: rail it is about, or 0
- * @text: reason the kernel gave, or empty
+ * @buf_id: buffer it is about, or 0
+ * @pid: process that owned the buffer or the segment, or 0
+ * @uid: its user
+ * @len: bytes of the buffer
+ * @dev: RDMA device of the rail, or empty
+ * @name: name of the segment, or empty
+ * @text: the reason in the kernel's words, or empty
  */
 struct mcnl_event {
 	int cmd;
+	uint64_t seq;
+	uint64_t time_ns;
+	uint32_t reason;
 	uint8_t node_uuid[MC_UUID_LEN];
 	uint8_t seg_uuid[MC_UUID_LEN];
 	uint32_t rail_id;
+	uint32_t buf_id;
+	uint32_t pid;
+	uint32_t uid;
+	uint64_t len;
+	char dev[64];
+	char name[MC_NAME_LEN];
 	char text[MCNL_TEXT_LEN];
 };
 
@@ -241,6 +281,9 @@ int mcnl_pools(struct mcnl *nl, struct mcnl_pool **out, size_t *n);
 /** mcnl_bufs() - all registered buffers; free(*out) */
 int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n);
 
+/** mcnl_stats() - what moved, by transport and operation; free(*out) */
+int mcnl_stats(struct mcnl *nl, struct mcnl_stat **out, size_t *n);
+
 /** mcnl_fault_set() - FAULT_SET; -EOPNOTSUPP in builds without fault hooks */
 int mcnl_fault_set(struct mcnl *nl, const char *name, uint64_t value);
 
@@ -250,7 +293,7 @@ int mcnl_events_join(struct mcnl *nl);
 /** mcnl_fd() - descriptor to poll for events */
 int mcnl_fd(const struct mcnl *nl);
 
-/** mcnl_event_next() - take one event without waiting; -EAGAIN when there is none */
+/** mcnl_event_next() - take one event without waiting; -EAGAIN: there is none, -ENOBUFS: some were lost, go on */
 int mcnl_event_next(struct mcnl *nl, struct mcnl_event *ev);
 
 #endif /* MCNL_H */

@@ -40,6 +40,18 @@ static void get_uuid(struct nlattr **tb, int attr, uint8_t *to)
 		memcpy(to, nla_data(tb[attr]), MC_UUID_LEN);
 }
 
+/* Buckets behind the last one that was sent are 0; more than there are come from a newer kernel and are left out. */
+static void get_hist(struct nlattr **tb, int attr, uint64_t *hist)
+{
+	size_t len = tb[attr] ? (size_t)nla_len(tb[attr]) : 0;
+
+	if (len > MC_HIST_BUCKETS * sizeof(*hist))
+		len = MC_HIST_BUCKETS * sizeof(*hist);
+	memset(hist, 0, MC_HIST_BUCKETS * sizeof(*hist));
+	if (len)
+		memcpy(hist, nla_data(tb[attr]), len - len % sizeof(*hist));
+}
+
 static void get_counters(struct nlattr **tb, struct mcnl_counters *c)
 {
 	c->read_bytes = get_u64(tb, MC_ATTR_READ_BYTES);
@@ -66,6 +78,8 @@ void mcnl_get_rail(struct nlattr **tb, struct mcnl_rail *r)
 	if (tb[MC_ATTR_PORT])
 		r->port = nla_get_u16(tb[MC_ATTR_PORT]);
 	get_counters(tb, &r->c);
+	get_hist(tb, MC_ATTR_READ_HIST, r->read_hist);
+	get_hist(tb, MC_ATTR_WRITE_HIST, r->write_hist);
 }
 
 static int get_peer_rails(struct nlattr *nest, struct mcnl_peer *p)
@@ -99,7 +113,16 @@ void mcnl_get_event(int cmd, struct nlattr **tb, struct mcnl_event *ev)
 	ev->cmd = cmd;
 	get_uuid(tb, MC_ATTR_NODE_UUID, ev->node_uuid);
 	get_uuid(tb, MC_ATTR_SEG_UUID, ev->seg_uuid);
+	ev->seq = get_u64(tb, MC_ATTR_SEQ);
+	ev->time_ns = get_u64(tb, MC_ATTR_TIME);
+	ev->reason = get_u32(tb, MC_ATTR_REASON);
 	ev->rail_id = get_u32(tb, MC_ATTR_RAIL_ID);
+	ev->buf_id = get_u32(tb, MC_ATTR_BUF_ID);
+	ev->pid = get_u32(tb, MC_ATTR_PID);
+	ev->uid = get_u32(tb, MC_ATTR_UID);
+	ev->len = get_u64(tb, MC_ATTR_LEN);
+	get_str(tb, MC_ATTR_DEV_NAME, ev->dev, sizeof(ev->dev));
+	get_str(tb, MC_ATTR_NAME, ev->name, sizeof(ev->name));
 	get_str(tb, MC_ATTR_LAST_ERROR, ev->text, sizeof(ev->text));
 }
 
@@ -138,6 +161,19 @@ static int fill_buf(struct nlattr **tb, void *entry)
 	b->len = get_u64(tb, MC_ATTR_LEN);
 	b->pinned = get_u64(tb, MC_ATTR_PINNED);
 	get_str(tb, MC_ATTR_STATE, b->state, sizeof(b->state));
+	return 0;
+}
+
+static int fill_stat(struct nlattr **tb, void *entry)
+{
+	struct mcnl_stat *s = entry;
+
+	s->transport = get_u32(tb, MC_ATTR_TRANSPORT);
+	s->op = get_u32(tb, MC_ATTR_OP);
+	s->reqs = get_u64(tb, MC_ATTR_REQS);
+	s->errors = get_u64(tb, MC_ATTR_ERRORS);
+	s->bytes = get_u64(tb, MC_ATTR_BYTES);
+	get_hist(tb, MC_ATTR_HIST, s->hist);
 	return 0;
 }
 
@@ -200,4 +236,9 @@ int mcnl_pools(struct mcnl *nl, struct mcnl_pool **out, size_t *n)
 int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n)
 {
 	return dump(nl, MC_CMD_BUF_GET, "buffer list", sizeof(**out), fill_buf, (void **)out, n);
+}
+
+int mcnl_stats(struct mcnl *nl, struct mcnl_stat **out, size_t *n)
+{
+	return dump(nl, MC_CMD_STAT_GET, "stat", sizeof(**out), fill_stat, (void **)out, n);
 }

@@ -573,6 +573,26 @@ static void test_module_reloaded(void **state)
 	assert_memory_equal(mast.mounted, kern.pools[0].seg_uuid, MC_UUID_LEN);
 }
 
+static void test_pool_destroyed(void **state)
+{
+	uint8_t before[MC_UUID_LEN], other[MC_UUID_LEN] = { 9 };
+
+	(void)state;
+	assert_int_equal(nd_setup(&nd), 0);
+	nd_tick(&nd);
+	memcpy(before, nd.pool.seg_uuid, sizeof(before));
+	assert_false(nd_segment_gone(&nd, other));
+	assert_int_equal(mast.unmounts, 0);
+	kern.n_pools = 0;
+	assert_true(nd_segment_gone(&nd, before));
+	assert_int_equal(mast.unmounts, 1);
+	nd_tick(&nd);
+	assert_int_equal(kern.n_pools, 1);
+	assert_memory_equal(mast.mounted, kern.pools[0].seg_uuid, MC_UUID_LEN);
+	assert_true(memcmp(before, nd.pool.seg_uuid, sizeof(before)) != 0);
+	assert_false(nd_segment_gone(&nd, before));
+}
+
 static void test_stop(void **state)
 {
 	(void)state;
@@ -596,7 +616,7 @@ int main(void)
 		T(test_first_run), T(test_auth_none), T(test_restart_takes_over), T(test_pool_of_other_size),
 		T(test_need_remount), T(test_master_restart), T(test_mount_is_tried_again), T(test_peers_follow),
 		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_master_down), T(test_wrong_device),
-		T(test_module_reloaded), T(test_stop),
+		T(test_module_reloaded), T(test_pool_destroyed), T(test_stop),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -289,4 +289,71 @@ static inline int mcnl_fault_set(const char *name, uint64_t value)
 	return mcnl_call(&m);
 }
 
+/* ---- events ---- */
+
+/* The number of the group "events", or -errno. */
+static inline int mcnl_event_group(void)
+{
+	static struct mcnl_msg m;
+	const struct nlattr *all, *one, *name, *id;
+	int ret = mcnl_resolve(), left, step;
+	const char *p;
+
+	if (ret)
+		return ret;
+	mcnl_begin(&m, CTRL_CMD_GETFAMILY);
+	((struct genlmsghdr *)NLMSG_DATA((struct nlmsghdr *)m.buf))->version = 1;
+	mcnl_put_str(&m, CTRL_ATTR_FAMILY_NAME, MC_GENL_NAME);
+	ret = mcnl_exchange(&m, GENL_ID_CTRL, 0, NULL, NULL);
+	if (ret || !m.answer_len)
+		return ret ? ret : -EPROTO;
+	all = mcnl_find((const struct nlmsghdr *)m.answer, CTRL_ATTR_MCAST_GROUPS);
+	if (!all)
+		return -ENOENT;
+	p = (const char *)all + NLA_HDRLEN;
+	for (left = all->nla_len - NLA_HDRLEN; left >= NLA_HDRLEN; p += step, left -= step) {
+		one = (const struct nlattr *)p;
+		step = NLA_ALIGN(one->nla_len);
+		name = mcnl_find_in(p + NLA_HDRLEN, one->nla_len - NLA_HDRLEN, CTRL_ATTR_MCAST_GRP_NAME);
+		id = mcnl_find_in(p + NLA_HDRLEN, one->nla_len - NLA_HDRLEN, CTRL_ATTR_MCAST_GRP_ID);
+		if (name && id && !strcmp((const char *)name + NLA_HDRLEN, MC_GENL_GROUP_EVENTS))
+			return *(const int *)((const char *)id + NLA_HDRLEN);
+	}
+	return -ENOENT;
+}
+
+/* A socket that gets events; @rcvbuf 0: the usual room. One without an address would get nothing. */
+static inline int mcnl_events_open(int rcvbuf)
+{
+	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
+	int group = mcnl_event_group(), fd;
+
+	if (group < 0)
+		return group;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	if (fd < 0)
+		return -errno;
+	if (rcvbuf)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
+	if (bind(fd, (struct sockaddr *)&self, sizeof(self)) ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+		return -errno;
+	return fd;
+}
+
+/* The next event within so many ms: its command, or -errno (ETIME, ENOBUFS). */
+static inline int mcnl_event_next(int fd, int ms, void *buf, size_t size)
+{
+	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1 };
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	n = recv(fd, buf, size, 0);
+	if (n < 0)
+		return errno == EAGAIN ? -ETIME : -errno;
+	if (n < (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN))
+		return -EPROTO;
+	return ((const struct genlmsghdr *)NLMSG_DATA((struct nlmsghdr *)buf))->cmd;
+}
+
 #endif /* MCNL_H */

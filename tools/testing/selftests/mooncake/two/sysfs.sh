@@ -25,6 +25,42 @@ ok "nothing in flight" is 1 rails/1/inflight 0
 ok "the owner's processor took no part" is 2 "peers/$N1/write_bytes" 0
 ok "the epoch is netlink's" is 1 "peers/$N2/epoch" "$(field 1 peers epoch)"
 
+ok "the transport's requests" is 1 transports/rdma/write_requests 1
+ok "and their bytes" is 1 transports/rdma/write_bytes 3145728
+ok "its median is a time" sh -c "[ $(value 1 transports/rdma/write_p50_ns) -gt 1000 ]"
+ok "which the 99th percentile is not below" sh -c \
+	"[ $(value 1 transports/rdma/write_p99_ns) -ge $(value 1 transports/rdma/write_p50_ns) ]"
+ok "nothing went over tcp" is 1 transports/tcp/write_requests 0
+
+# Every file against the document, with one of each kind of object there.
+x 1 pool here 4096 > /dev/null
+top=$(readlink -f "$(dirname "$0")/..")
+ok "every file is described, readable and one value, and every description has its file" \
+	on 1 "$top/abi-walk" "$(readlink -f "$top/../../../../Documentation/ABI/testing/sysfs-class-misc-mooncake")"
+
+# Internals: readable by root alone, bounded, and without a key.
+G=/sys/kernel/debug/mooncake
+ok "debugfs is root's alone" equal "$(on 1 sh -c "find $G -type f ! -perm 0400 ! -perm 0600")" ""
+x 1 fault post_delay_ms 200
+x 1 put "$N2" "$s" 0 3145728 1 60000 > /dev/null 2>&1 &
+ok "slices in flight are shown" until_true 10 on 1 grep -q 'node .* write pid .* len 65536' $G/inflight
+ok "who holds a segment open" until_true 5 on 2 grep -q "node $N1 rail 1 segment $s held" $G/leases
+ok "which chunks are registered" on 2 grep -q 'rxe0 segment pages 2048 chunks 0-.* registered' $G/keys
+x 1 fault post_delay_ms 0
+wait $!
+ok "latencies as text" on 1 grep -q 'rdma write requests [1-9]' $G/latency
+# The tool shows keys of registrations in the kernel to root; none of them is in a file of ours, in either base.
+# shellcheck disable=SC2016 # expanded on the node
+keys='all=$(cat '$G'/* | tr -c "0-9a-fA-F" "\n" | sort -u)
+	n=0
+	for k in $(rdma -d -j resource show mr 2> /dev/null | grep -oE "\"[rl]key\":\"?(0x)?[0-9a-f]+" | grep -oE "[0-9a-f]+$"); do
+		n=$((n + 1))
+		[ ${#k} -lt 5 ] && continue
+		case " $(echo $all) " in *" $k "*|*" $(printf %d 0x$k) "*) echo "key $k is shown"; exit 1 ;; esac
+	done
+	echo "$n keys looked for"; [ $n -gt 0 ]'
+ok "no key is in any file" on 2 sh -c "$keys"
+
 # A file that is open while its object goes: reading it says ENODEV and keeps nothing alive.
 ok "a rail goes while its file is open" on 1 sh -c 'exec 3< '$D'/rails/1/device; '"$X"' rail-del 1; cat <&3 2>&1; true'
 ok "its directory is gone" refuses on 1 test -e "$D/rails/1"
