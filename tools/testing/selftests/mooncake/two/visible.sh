@@ -7,7 +7,7 @@ set -u
 share=$MC_B/vm/$MCVM_SET/share
 plan 4
 seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-rounds=25
+rounds=12
 [ -n "$MC_LONG" ] && rounds=6250
 prog=$MC_B/selftests/two/prog_store
 note "seed $seed, 8 writers, $rounds rounds each, twice"
