@@ -89,26 +89,27 @@ static int event(struct ctl *c)
 
 /* ---- stat ---- */
 
-static json_t *rail_latency(const struct mcnl_rail *r)
+static json_t *slices_json(const char *op, uint64_t slices, uint64_t bytes, const uint64_t *hist)
 {
-	const struct mcnl_stat rd = { .transport = MC_TRANSPORT_RDMA, .op = MC_OP_READ, .reqs = r->c.read_ops,
-				      .bytes = r->c.read_bytes };
-	const struct mcnl_stat wr = { .transport = MC_TRANSPORT_RDMA, .op = MC_OP_WRITE, .reqs = r->c.write_ops,
-				      .bytes = r->c.write_bytes };
-	struct mcnl_stat both[2] = { rd, wr };
-	json_t *list = json_array(), *o;
+	struct mcnl_stat as = { .bytes = bytes };
+	json_t *o, *h;
 
-	memcpy(both[0].hist, r->read_hist, sizeof(r->read_hist));
-	memcpy(both[1].hist, r->write_hist, sizeof(r->write_hist));
-	for (int i = 0; i < 2; i++) {
-		o = see_stat_json(&both[i]);
-		json_object_del(o, "transport");
-		json_object_del(o, "errors");
-		json_object_set(o, "slices", json_object_get(o, "requests"));
-		json_object_del(o, "requests");
-		json_array_append_new(list, o);
-	}
-	return json_pack("{sI ss so}", "rail", (json_int_t)r->id, "device", r->dev, "slices", list);
+	memcpy(as.hist, hist, sizeof(as.hist));
+	o = see_stat_json(&as);
+	h = json_pack("{ss sI sI sO sO sO}", "op", op, "slices", (json_int_t)slices, "bytes", (json_int_t)bytes,
+		      "p50_ns", json_object_get(o, "p50_ns"), "p99_ns", json_object_get(o, "p99_ns"), "histogram",
+		      json_object_get(o, "histogram"));
+	json_decref(o);
+	return h;
+}
+
+static json_t *rail_latency(const struct see_sample *s, const struct mcnl_rail *r)
+{
+	const struct mcnl_rail_hist *h = see_hist_of(s, r->id);
+
+	return json_pack("{sI ss s[oo]}", "rail", (json_int_t)r->id, "device", r->dev, "slices",
+			 slices_json("read", r->c.read_ops, r->c.read_bytes, h->read),
+			 slices_json("write", r->c.write_ops, r->c.write_bytes, h->write));
 }
 
 static void picture(const char *title, const uint64_t *hist)
@@ -141,12 +142,14 @@ static void stat_text(const struct see_sample *s)
 		picture(title, t->hist);
 	}
 	for (size_t i = 0; i < s->n_rails; i++) {
+		const struct mcnl_rail_hist *h = see_hist_of(s, s->rails[i].id);
+
 		snprintf(title, sizeof(title), "rail %u (%s), slices read, from posting to completion", s->rails[i].id,
 			 s->rails[i].dev);
-		picture(title, s->rails[i].read_hist);
+		picture(title, h->read);
 		snprintf(title, sizeof(title), "rail %u (%s), slices written, from posting to completion",
 			 s->rails[i].id, s->rails[i].dev);
-		picture(title, s->rails[i].write_hist);
+		picture(title, h->write);
 	}
 }
 
@@ -167,6 +170,8 @@ static int take_sample(struct ctl *c, struct see_sample *s)
 		rc = mcnl_stats(nl, &s->stats, &s->n_stats);
 	if (!rc)
 		rc = mcnl_rails(nl, &s->rails, &s->n_rails);
+	if (!rc)
+		rc = mcnl_rail_hists(nl, &s->hists, &s->n_hists);
 	if (!rc)
 		rc = mcnl_peers(nl, &s->peers, &s->n_peers);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -192,7 +197,7 @@ static int stat_show(struct ctl *c)
 		for (size_t i = 0; i < s.n_stats; i++)
 			json_array_append_new(stats, see_stat_json(&s.stats[i]));
 		for (size_t i = 0; i < s.n_rails; i++)
-			json_array_append_new(rails, rail_latency(&s.rails[i]));
+			json_array_append_new(rails, rail_latency(&s, &s.rails[i]));
 		rc = ctl_print(c, json_pack("{so so}", "transports", stats, "rails", rails));
 	} else {
 		stat_text(&s);

@@ -57,6 +57,8 @@ uint64_t see_lost(uint64_t last, uint64_t seq);
  * @n_stats: how many
  * @rails: rails of this node
  * @n_rails: how many
+ * @hists: latencies of rails
+ * @n_hists: how many
  * @peers: other nodes
  * @n_peers: how many
  */
@@ -67,9 +69,14 @@ struct see_sample {
 	size_t n_stats;
 	struct mcnl_rail *rails;
 	size_t n_rails;
+	struct mcnl_rail_hist *hists;
+	size_t n_hists;
 	struct mcnl_peer *peers;
 	size_t n_peers;
 };
+
+/** see_hist_of() - latencies of a rail; all 0 when the sample has none */
+const struct mcnl_rail_hist *see_hist_of(const struct see_sample *s, uint32_t rail);
 
 /** see_sample_free() - free the lists */
 void see_sample_free(struct see_sample *s);

@@ -10,6 +10,7 @@ void see_sample_free(struct see_sample *s)
 {
 	free(s->stats);
 	free(s->rails);
+	free(s->hists);
 	free(s->peers);
 	memset(s, 0, sizeof(*s));
 }
@@ -80,8 +81,20 @@ static json_t *stat_rates(const struct see_sample *before, const struct mcnl_sta
 	return o;
 }
 
-static json_t *rail_rates(const struct see_sample *before, const struct mcnl_rail *b, uint64_t ns)
+const struct mcnl_rail_hist *see_hist_of(const struct see_sample *s, uint32_t rail)
 {
+	static const struct mcnl_rail_hist none;
+
+	for (size_t i = 0; i < s->n_hists; i++)
+		if (s->hists[i].id == rail)
+			return &s->hists[i];
+	return &none;
+}
+
+static json_t *rail_rates(const struct see_sample *before, const struct see_sample *now, const struct mcnl_rail *b,
+			  uint64_t ns)
+{
+	const struct mcnl_rail_hist *h0 = see_hist_of(before, b->id), *h1 = see_hist_of(now, b->id);
 	static const struct mcnl_rail none;
 	const struct mcnl_rail *a = &none;
 	json_t *o;
@@ -91,8 +104,8 @@ static json_t *rail_rates(const struct see_sample *before, const struct mcnl_rai
 			a = &before->rails[i];
 	o = json_pack("{sI ss ss}", "rail", (json_int_t)b->id, "device", b->dev, "state", b->state);
 	add_counters(o, &a->c, &b->c, ns);
-	add_percentiles(o, "read_p50_ns", "read_p99_ns", a->read_hist, b->read_hist);
-	add_percentiles(o, "write_p50_ns", "write_p99_ns", a->write_hist, b->write_hist);
+	add_percentiles(o, "read_p50_ns", "read_p99_ns", h0->read, h1->read);
+	add_percentiles(o, "write_p50_ns", "write_p99_ns", h0->write, h1->write);
 	return o;
 }
 
@@ -122,7 +135,7 @@ json_t *see_rates(const struct see_sample *before, const struct see_sample *now)
 	for (size_t i = 0; i < now->n_stats; i++)
 		json_array_append_new(stats, stat_rates(before, &now->stats[i], ns));
 	for (size_t i = 0; i < now->n_rails; i++)
-		json_array_append_new(rails, rail_rates(before, &now->rails[i], ns));
+		json_array_append_new(rails, rail_rates(before, now, &now->rails[i], ns));
 	for (size_t i = 0; i < now->n_peers; i++)
 		json_array_append_new(peers, peer_rates(before, &now->peers[i], ns));
 	return json_pack("{sf so so so}", "seconds", (double)ns / 1e9, "transports", stats, "rails", rails, "peers",

@@ -111,8 +111,6 @@ struct mcnl_info {
  * @state: word for people
  * @last_error: why the last connection failed or ended
  * @c: counters
- * @read_hist: latency of its READ slices, see MC_HIST_BUCKETS; rails of this node only
- * @write_hist: the same of WRITE slices
  */
 struct mcnl_rail {
 	uint32_t id;
@@ -123,8 +121,18 @@ struct mcnl_rail {
 	char state[MCNL_STATE_LEN];
 	char last_error[MCNL_TEXT_LEN];
 	struct mcnl_counters c;
-	uint64_t read_hist[MC_HIST_BUCKETS];
-	uint64_t write_hist[MC_HIST_BUCKETS];
+};
+
+/**
+ * struct mcnl_rail_hist - latencies of the slices of a rail of this node
+ * @id: the rail
+ * @read: READ slices, see MC_HIST_BUCKETS
+ * @write: WRITE slices
+ */
+struct mcnl_rail_hist {
+	uint32_t id;
+	uint64_t read[MC_HIST_BUCKETS];
+	uint64_t write[MC_HIST_BUCKETS];
 };
 
 /**
@@ -280,6 +288,9 @@ int mcnl_pools(struct mcnl *nl, struct mcnl_pool **out, size_t *n);
 
 /** mcnl_bufs() - all registered buffers; free(*out) */
 int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n);
+
+/** mcnl_rail_hists() - latencies of all rails of this node; free(*out) */
+int mcnl_rail_hists(struct mcnl *nl, struct mcnl_rail_hist **out, size_t *n);
 
 /** mcnl_stats() - what moved, by transport and operation; free(*out) */
 int mcnl_stats(struct mcnl *nl, struct mcnl_stat **out, size_t *n);

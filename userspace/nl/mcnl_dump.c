@@ -78,8 +78,6 @@ void mcnl_get_rail(struct nlattr **tb, struct mcnl_rail *r)
 	if (tb[MC_ATTR_PORT])
 		r->port = nla_get_u16(tb[MC_ATTR_PORT]);
 	get_counters(tb, &r->c);
-	get_hist(tb, MC_ATTR_READ_HIST, r->read_hist);
-	get_hist(tb, MC_ATTR_WRITE_HIST, r->write_hist);
 }
 
 static int get_peer_rails(struct nlattr *nest, struct mcnl_peer *p)
@@ -164,6 +162,16 @@ static int fill_buf(struct nlattr **tb, void *entry)
 	return 0;
 }
 
+static int fill_rail_hist(struct nlattr **tb, void *entry)
+{
+	struct mcnl_rail_hist *h = entry;
+
+	h->id = get_u32(tb, MC_ATTR_RAIL_ID);
+	get_hist(tb, MC_ATTR_READ_HIST, h->read);
+	get_hist(tb, MC_ATTR_WRITE_HIST, h->write);
+	return 0;
+}
+
 static int fill_stat(struct nlattr **tb, void *entry)
 {
 	struct mcnl_stat *s = entry;
@@ -241,4 +249,9 @@ int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n)
 int mcnl_stats(struct mcnl *nl, struct mcnl_stat **out, size_t *n)
 {
 	return dump(nl, MC_CMD_STAT_GET, "stat", sizeof(**out), fill_stat, (void **)out, n);
+}
+
+int mcnl_rail_hists(struct mcnl *nl, struct mcnl_rail_hist **out, size_t *n)
+{
+	return dump(nl, MC_CMD_RAIL_GET, "rail latencies", sizeof(**out), fill_rail_hist, (void **)out, n);
 }

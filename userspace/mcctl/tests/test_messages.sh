@@ -118,6 +118,11 @@ else
 	ctl rail list
 	ok "C-93 module not loaded" is_error 7 "module mooncake is not loaded" "modprobe"
 	cp "$tmp/err" "$tmp/e7"
+	for verb in event stat "top --once" "--json top --interval 50ms"; do
+		# shellcheck disable=SC2086 # several words
+		ctl $verb
+		ok "mcctl $verb without the module" is_error 7 "module mooncake is not loaded"
+	done
 fi
 
 echo value > "$tmp/v"
@@ -224,6 +229,10 @@ usage "takes no value" --json=1 object ls
 usage "needs a value" object ls --timeout
 usage "'0s'" --timeout 0s object ls
 usage "'5x'" --timeout 5x object ls
+usage "'0'" event --count 0
+usage "'x'" event --count x
+usage "'soon'" top --interval soon
+usage "'now'" event now
 usage "'61m'" --timeout 61m object ls
 usage "'x'" object ls --limit x
 usage "'12Q'" pool create p 12Q

@@ -65,7 +65,9 @@ static void test_rates(void **state)
 	struct mcnl_rail rb[2] = { ra, { .id = 2, .dev = "rxe1", .state = "up", .c = { .read_bytes = 50 } } };
 	struct mcnl_peer pa = { .node_uuid = { 1 }, .state = "live", .c = { .read_ops = 7 } };
 	struct mcnl_peer pb = pa;
-	struct see_sample a = { 1000, 5, &sa, 1, &ra, 1, &pa, 1 }, b = { 2000001000, 5, sb, 2, rb, 2, &pb, 1 };
+	struct mcnl_rail_hist ha = { .id = 1, .write = { [16] = 1 } }, hb = ha;
+	struct see_sample a = { 1000, 5, &sa, 1, &ra, 1, &ha, 1, &pa, 1 };
+	struct see_sample b = { 2000001000, 5, sb, 2, rb, 2, &hb, 1, &pb, 1 };
 	json_t *r;
 
 	(void)state;
@@ -74,7 +76,7 @@ static void test_rates(void **state)
 	sb[1].hist[20] = 20;
 	rb[0].c.write_bytes = 12288;
 	rb[0].c.inflight = 3;
-	rb[0].write_hist[16] = 2;
+	hb.write[16] = 3;
 	pb.c.read_ops = 17;
 	r = see_rates(&a, &b);
 	assert_int_equal(num(r, "transports", 0, "requests_s"), 2);	/* was not there before: from 0 */
@@ -167,7 +169,7 @@ static void test_top_picture(void **state)
 				   { .transport = MC_TRANSPORT_NVME, .op = MC_OP_READ },
 				   { .transport = MC_TRANSPORT_RDMA, .op = MC_OP_WRITE } };
 	struct mcnl_rail rail = { .id = 3, .dev = "mlx5_0", .state = "up" };
-	struct see_sample a = { 0, 1, st, 3, &rail, 1, NULL, 0 }, b = a;
+	struct see_sample a = { 0, 1, st, 3, &rail, 1, NULL, 0, NULL, 0 }, b = a;
 	struct mcnl_stat after[3];
 	char *text = NULL;
 	size_t size;
