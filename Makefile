@@ -15,7 +15,7 @@ ifeq ($(MC_FAULT),1)
 FSUF := -fault
 endif
 
-.PHONY: help deps kernels kernels-debug all modules userspace demo check check-long lint docs mutants shell install uninstall clean selftests
+.PHONY: help deps kernels kernels-debug all modules debug-modules userspace demo check check-long check-debug lint docs mutants shell install uninstall clean selftests
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -40,6 +40,9 @@ all: modules userspace ## build the module for KERNEL and all programs
 modules: $(B)/kernels.lock ## build mooncake.ko for the test machines' KERNEL
 	@tools/deps/build-module $(B) $(K) $(MC_FAULT)
 
+debug-modules: # the KUnit module and the planted bugs, for a debug KERNEL
+	@tools/deps/build-debug-modules $(B) $(K)
+
 userspace: $(B)/.deps ## build libmooncake and the programs
 	@$(MAKE) -f tools/build.mk -j$(JOBS) B=$(B) MC_FAULT=$(MC_FAULT) all
 
@@ -62,6 +65,9 @@ check: $(B)/.deps $(B)/kernels.lock ## every test with reduced counts; the last 
 
 check-long: $(B)/.deps $(B)/kernels.lock ## every test with full counts
 	@LONG=1 tools/testing/run
+
+check-debug: $(B)/.deps $(B)/kernels.lock ## every selftest on kernels with KASAN, lockdep, kmemleak (KERNELS="uml-debug" for the quick one)
+	@tools/testing/debug/check
 
 lint: $(B)/.deps $(B)/kernels.lock ## style and static checks
 	@tools/lint/run

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <crypto/algapi.h>
-#include <crypto/blake2s.h>
 #include <linux/errno.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -103,17 +102,6 @@ int mc_auth_grant_key(const u8 *seg, u32 gen, u8 *out)
 	}
 	spin_unlock(&keys_lock);
 	return ret;
-}
-
-void mc_mac(const u8 *key, const char *label, const void *data, u32 len, u8 *out, u32 out_len)
-{
-	struct blake2s_state state;
-
-	blake2s_init_key(&state, out_len, key, MC_KEY_LEN);
-	blake2s_update(&state, label, strlen(label) + 1);
-	blake2s_update(&state, data, len);
-	blake2s_final(&state, out);
-	memzero_explicit(&state, sizeof(state));
 }
 
 static int derive(u32 gen, u8 *out)

@@ -2,7 +2,7 @@
 /*
  * The part of cmocka's interface that the tests of common/ use, for places where the library is not: in the kernel, where
  * each test becomes a case of a KUnit suite (kunit.c), and in 32-bit programs (mini.c). So a test is written once.
- * Fixtures are not supported: the macros don't compile with any.
+ * Fixtures are not supported: a test with one doesn't compile, a group with one fails.
  */
 #ifndef MC_MINI_CMOCKA_H
 #define MC_MINI_CMOCKA_H
@@ -14,7 +14,7 @@ struct CMUnitTest {
 
 #define cmocka_unit_test(f) { #f, f }
 #define cmocka_run_group_tests_name(group, tests, up, down) \
-	mini_run(__FILE__, tests, sizeof(tests) / sizeof((tests)[0]) + 0 * sizeof(char[(up) || (down) ? -1 : 1]))
+	((up) || (down) ? -1 : mini_run(__FILE__, tests, sizeof(tests) / sizeof((tests)[0])))
 #define cmocka_run_group_tests(tests, up, down) cmocka_run_group_tests_name("", tests, up, down)
 
 /**
@@ -37,7 +37,7 @@ int mini_run(const char *file, const struct CMUnitTest *tests, unsigned long n);
  */
 void mini_fail(const char *file, int line, const char *what, long long a, long long b) __attribute__((noreturn));
 
-void print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_message(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
 #define mini_check(c, what, a, b) ((c) ? (void)0 : mini_fail(__FILE__, __LINE__, what, (long long)(a), (long long)(b)))
 #define mini_compare(a, op, b) do {					\
