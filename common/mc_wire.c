@@ -139,6 +139,7 @@ static void hello_members(struct cursor *c, struct mc_wire_hello *h)
 	u32v(c, &h->rail);
 	bytes(c, h->nonce, MC_WIRE_NONCE);
 	bytes(c, h->tag, MC_WIRE_TAG);
+	u32v(c, &h->mtu);
 }
 
 static void keys_members(struct cursor *c, struct mc_wire_msg *m)
@@ -167,6 +168,8 @@ static bool body_members(struct cursor *c, struct mc_wire_msg *m)
 		bytes(c, m->tag, MC_WIRE_TAG);
 		break;
 	case MC_WIRE_HELLO_ACK:
+	case MC_WIRE_FENCE:
+	case MC_WIRE_FENCE_ACK:
 		u32v(c, &m->epoch);
 		break;
 	case MC_WIRE_SEG_OPEN:
@@ -192,6 +195,7 @@ static bool body_members(struct cursor *c, struct mc_wire_msg *m)
 	case MC_WIRE_PING:
 	case MC_WIRE_PONG:
 	case MC_WIRE_ERROR:
+	case MC_WIRE_BYE:
 		break;
 	default:
 		return false;

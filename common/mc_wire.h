@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 #define MC_WIRE_MAJOR		1
-#define MC_WIRE_MINOR		0
+#define MC_WIRE_MINOR		1
 #define MC_WIRE_REQ_LEN		56	/* what rdma_cm leaves of the private data of a connection request */
 #define MC_WIRE_HDR_LEN		16
 #define MC_WIRE_HDR_TYPE	2	/* offset of the type */
@@ -62,6 +62,9 @@ enum mc_wire_type {
 	MC_WIRE_PING,		/* initiator */
 	MC_WIRE_PONG,		/* owner */
 	MC_WIRE_ERROR,		/* either: an answer that is only a status */
+	MC_WIRE_FENCE,		/* initiator */
+	MC_WIRE_FENCE_ACK,	/* owner */
+	MC_WIRE_BYE,		/* either, no answer */
 	MC_WIRE_TYPE_END,
 };
 
@@ -79,6 +82,7 @@ enum mc_wire_type {
  * @rail: sender's rail
  * @nonce: fresh random bytes
  * @tag: CHALLENGE: proof over both messages; zero in HELLO
+ * @mtu: bytes of payload that a packet to the sender's rail may carry
  */
 struct mc_wire_hello {
 	__u8 major;
@@ -93,6 +97,7 @@ struct mc_wire_hello {
 	__u32 rail;
 	__u8 nonce[MC_WIRE_NONCE];
 	__u8 tag[MC_WIRE_TAG];
+	__u32 mtu;
 };
 
 /**
@@ -102,7 +107,8 @@ struct mc_wire_hello {
  * @status: answers: 0 or -errno
  * @hello: HELLO, CHALLENGE
  * @tag: RESPONSE
- * @epoch: HELLO_ACK: the set this node serves now; every older one is destroyed
+ * @epoch: HELLO_ACK: the set this node serves now; every older one of the same pair of rails is destroyed.
+ *	FENCE, FENCE_ACK: a set that is to be destroyed, or was
  * @seg: SEG_OPEN, REVOKE: segment
  * @lease: SEG_INFO, SEG_KEYS_REQ, SEG_CLOSE, REVOKE, REVOKE_ACK: the lease
  * @len: SEG_INFO: bytes of the segment

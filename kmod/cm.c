@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Connecting, accepting and taking down the queue pairs of a set. */
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "cset.h"
 #include "ibdev.h"
 #include "net.h"
 
-#define ACK_TIMEOUT	16	/* 4.096 us << 16 = 0.27 s for each try of a packet */
-#define RETRIES		7
 #define RD_DEPTH_MAX	16
 #define REG_WAIT	(10 * HZ)
 #define SQ_RESERVE	8	/* registration and drain requests come on top of the slices */
+
+unsigned int mc_ack_timeout = 16;
+module_param_named(ack_timeout, mc_ack_timeout, uint, 0444);
+MODULE_PARM_DESC(ack_timeout, "4.096 us times two to this power until a packet is sent again, 8 to 22 (default 16: 0.27 s)");
 
 bool mc_cset_broken(struct mc_cset *set)
 {
@@ -41,7 +44,7 @@ static int reject_reason(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	if (data && len >= 8 && le32_to_cpu(data[0]) == MC_REJECT_MAGIC) {
 		int err = le32_to_cpu(data[1]);
 
-		if (err == EACCES || err == EPROTO || err == ESTALE || err == EBUSY)
+		if (err == EACCES || err == EPROTO || err == ENOENT || err == ESTALE || err == EBUSY || err == ENOMEM)
 			return -err;
 	}
 	return -ECONNREFUSED;
@@ -54,6 +57,8 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
 		conn->up = true;
+		if (conn->index)
+			conn->set->read_depth = event->param.conn.responder_resources;
 		fallthrough;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
@@ -125,8 +130,8 @@ static void fill_param(struct mc_cset *set, struct rdma_conn_param *param)
 	memset(param, 0, sizeof(*param));
 	param->responder_resources = min(set->dev->ib->attrs.max_qp_rd_atom, RD_DEPTH_MAX);
 	param->initiator_depth = min(set->dev->ib->attrs.max_qp_init_rd_atom, RD_DEPTH_MAX);
-	param->retry_count = RETRIES;
-	param->rnr_retry_count = RETRIES;
+	param->retry_count = MC_RETRIES;
+	param->rnr_retry_count = MC_RNR_RETRIES;
 }
 
 static int step(struct mc_conn *conn, int started, u32 timeout_ms, const char *what)
@@ -138,9 +143,28 @@ static int step(struct mc_conn *conn, int started, u32 timeout_ms, const char *w
 	if (!ret)
 		ret = conn->status;
 	if (ret && !mc_cset_broken(conn->set))
-		mc_cset_break(conn->set, ret, "connection %u: %s: error %d", conn->index, what, ret);
+		mc_cset_break(conn->set, ret, "connection %u: %s: error %d (%s)", conn->index, what, ret,
+			      mc_net_reason(ret));
 	reinit_completion(&conn->event);
 	return ret;
+}
+
+/* The route's MTU is that of this node's port alone; the other's may be smaller, which HELLO has told. */
+static void tune_route(struct mc_conn *conn)
+{
+	struct sa_path_rec *rec = conn->id->route.path_rec;
+	struct mc_cset *set = conn->set;
+
+	if (!rec)
+		return;
+	if (conn->index && set->mtu && ib_mtu_enum_to_int(rec->mtu) > set->mtu)
+		rec->mtu = ib_mtu_int_to_enum(set->mtu);
+	if (set->sl >= 0)
+		rec->sl = set->sl;
+	set->tos_used = rec->traffic_class;
+	if (set->tos >= 0 && set->tos_used != set->tos)
+		pr_warn_ratelimited("mooncake: rail %u: type of service %d was asked for, %u is in force\n", set->rail,
+				    set->tos, set->tos_used);
 }
 
 static int conn_connect(struct mc_conn *conn, struct sockaddr *src, struct sockaddr *dst, u32 timeout_ms)
@@ -158,13 +182,16 @@ static int conn_connect(struct mc_conn *conn, struct sockaddr *src, struct socka
 	if (ret)
 		return ret;
 	if (conn->id->device != set->dev->ib) {
-		mc_cset_break(set, -EHOSTUNREACH, "address leads through another device than the rail's");
-		return -EHOSTUNREACH;
+		mc_cset_break(set, -ENETUNREACH, "address leads through another device than the rail's");
+		return -ENETUNREACH;
 	}
-	rdma_set_ack_timeout(conn->id, ACK_TIMEOUT);
+	rdma_set_ack_timeout(conn->id, mc_ack_timeout);
+	if (set->tos >= 0)
+		rdma_set_service_type(conn->id, set->tos);
 	ret = step(conn, rdma_resolve_route(conn->id, timeout_ms), timeout_ms + 1000, "route");
 	if (ret)
 		return ret;
+	tune_route(conn);
 	ret = conn_make_qp(conn);
 	if (ret)
 		return ret;
@@ -217,9 +244,10 @@ int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct
 	ret = conn_make_qp(conn);
 	if (ret)
 		return ret;
+	/* The event tells both as this side is concerned: READs to answer, READs to ask for. */
 	fill_param(set, &param);
-	param.responder_resources = min(param.responder_resources, event->initiator_depth);
-	param.initiator_depth = min(param.initiator_depth, event->responder_resources);
+	param.responder_resources = min(param.responder_resources, event->responder_resources);
+	param.initiator_depth = min(param.initiator_depth, event->initiator_depth);
 	/* The answer to the first message may be sent before rdma_accept() has returned. */
 	conn->up = true;
 	rdma_lock_handler(id);
@@ -238,6 +266,8 @@ int mc_cset_init(struct mc_cset *set, const struct mc_cset_ops *ops, struct mc_i
 	set->ops = ops;
 	set->dev = dev;
 	kref_get(&dev->kref);
+	set->tos = -1;
+	set->sl = -1;
 	mutex_init(&set->setup_lock);
 	mutex_init(&set->post_lock);
 	for (i = 0; i < MC_CONNS; i++) {

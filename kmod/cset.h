@@ -3,10 +3,11 @@
  * Connection sets: one control queue pair and the data queue pairs between a rail of this node and one of another.
  *
  * The node that wants to reach the other's segments opens the set and owns it (initiator); the other one only serves
- * (passive). A pair of nodes that use each other's segments has two sets, one in each direction, and each direction
- * fails and recovers on its own. A set is never repaired: it breaks as a whole, its queue pairs go to the error
- * state, are drained and destroyed, and the initiator builds a new one with a higher epoch. The passive side destroys
- * all older sets of the node before it says yes to a new one. That is the fence: after HELLO_ACK no packet of an old
+ * (passive). A pair of nodes that use each other's segments has sets in each direction, one for each pair of rails in
+ * use, and each fails and recovers on its own. A set is never repaired: it breaks as a whole, its queue pairs go to the
+ * error state, are drained and destroyed, and the initiator builds a new one with a higher epoch. The passive side
+ * destroys all older sets of the same pair of rails before it says yes to a new one, and any set that a FENCE message
+ * over another one names before it answers that. These are the fence: after HELLO_ACK or FENCE_ACK no packet of the old
  * set can be executed any more.
  *
  * Locks: setup_lock > post_lock > ctrl_lock (spinlock). Nobody waits for the network under post_lock.
@@ -99,6 +100,12 @@ struct mc_cset_ops {
  * @ops: the end's own behaviour
  * @dev: device, with a reference
  * @rail: local rail id
+ * @peer_rail: the other node's rail id; the initiator learns it from CHALLENGE
+ * @mtu: bytes of payload that a packet may carry both ways, 0 until HELLO
+ * @tos: type of service of its packets as asked for, -1: whatever the node's default is
+ * @sl: service level (priority) as asked for, -1: the default
+ * @tos_used: type of service in force
+ * @read_depth: READs that each data connection may have under way
  * @node: the other node
  * @instance: its module load
  * @epoch: chosen by the initiator, grows
@@ -130,6 +137,12 @@ struct mc_cset {
 	const struct mc_cset_ops *ops;
 	struct mc_ibdev *dev;
 	u32 rail;
+	u32 peer_rail;
+	u32 mtu;
+	s16 tos;
+	s16 sl;
+	u8 tos_used;
+	u8 read_depth;
 	u8 node[MC_UUID_LEN];
 	u64 instance;
 	u32 epoch;
@@ -225,12 +238,17 @@ void mc_cset_put(struct mc_cset *set);
  */
 int mc_cset_reg(struct mc_cset *set, struct ib_reg_wr *wr);
 
+extern unsigned int mc_ack_timeout;	/* module parameter ack_timeout: 4.096 us times two to this power */
+#define MC_RETRIES	7		/* tries of a packet without acknowledgement */
+#define MC_RNR_RETRIES	6		/* tries while the other side has no receive posted; 7 would be for ever */
+
 /* ---- ctrl.c ---- */
 
 int mc_ctrl_init(struct mc_cset *set);			/* buffers */
 int mc_ctrl_start(struct mc_cset *set);			/* post the receives; before connecting */
 void mc_ctrl_stop(struct mc_cset *set);			/* queue pair is gone: no message is handled any more */
 void mc_ctrl_free(struct mc_cset *set);
+void mc_ctrl_flush(struct mc_cset *set);		/* wait, not for long, until what was sent has arrived */
 void mc_ctrl_fail_calls(struct mc_cset *set);		/* wake all callers: no answer will come */
 
 /**
@@ -272,7 +290,8 @@ struct mc_hello_state {
  * @node: node that must answer
  * @timeout_ms: for each of two answers
  *
- * Return: 0, -EACCES (no proof), -EPROTO (version, cluster or node differ), -ESTALE, -ETIMEDOUT, -ENOTCONN.
+ * Return: 0, -EACCES (no proof), -EPROTO (version or node differ), -ENOENT (another cluster), -ESTALE, -ETIMEDOUT,
+ * -ENOTCONN.
  */
 int mc_hello_initiate(struct mc_cset *set, const u8 *node, u32 timeout_ms);
 

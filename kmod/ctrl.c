@@ -130,6 +130,31 @@ int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms)
 	return call.err;
 }
 
+static size_t list_count(struct list_head *list)
+{
+	struct list_head *at;
+	size_t n = 0;
+
+	list_for_each(at, list)
+		n++;
+	return n;
+}
+
+static bool tx_idle(struct mc_cset *set)
+{
+	bool idle;
+
+	spin_lock_irq(&set->ctrl_lock);
+	idle = list_count(&set->tx_free) == MC_CTRL_BUFS;
+	spin_unlock_irq(&set->ctrl_lock);
+	return idle;
+}
+
+void mc_ctrl_flush(struct mc_cset *set)
+{
+	wait_event_timeout(set->tx_wait, mc_cset_broken(set) || tx_idle(set), HZ / 10);
+}
+
 /* Also from a device's interrupt: an asynchronous event of a queue pair breaks the set. */
 void mc_ctrl_fail_calls(struct mc_cset *set)
 {
@@ -149,7 +174,8 @@ void mc_ctrl_fail_calls(struct mc_cset *set)
 static bool is_answer(u8 type)
 {
 	return type == MC_WIRE_CHALLENGE || type == MC_WIRE_HELLO_ACK || type == MC_WIRE_SEG_INFO ||
-	       type == MC_WIRE_SEG_KEYS || type == MC_WIRE_PONG || type == MC_WIRE_ERROR;
+	       type == MC_WIRE_SEG_KEYS || type == MC_WIRE_PONG || type == MC_WIRE_ERROR ||
+	       type == MC_WIRE_FENCE_ACK;
 }
 
 /* An answer to a call that has timed out finds nobody and is dropped. */

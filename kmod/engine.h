@@ -100,6 +100,9 @@ void mc_target_put(struct mc_target *target);
  * @posted_at: RDMA: ktime_get() based ns of the last post
  * @cqe: RDMA: completion entry
  * @path: RDMA: queue pair it was posted on
+ * @fence: RDMA: link that may still execute it: it is not posted again before that is fenced; 0: none
+ * @again: RDMA: it was posted before
+ * @ahead: RDMA: bytes in flight on its path then, with it
  */
 struct mc_slice {
 	struct list_head link;
@@ -111,6 +114,9 @@ struct mc_slice {
 	u64 posted_at;
 	struct ib_cqe cqe;
 	void *path;
+	u32 fence;
+	bool again;
+	u64 ahead;
 };
 
 /**

@@ -24,6 +24,7 @@
 	X(wc_status)		/* n-th data completion counts as failed */ \
 	X(wc_delay_ms)		/* value: delay before each data completion is looked at */ \
 	X(connect_refuse)	/* value: errno with which each connection request is refused */ \
+	X(wc_fail)		/* value: every data completion counts as failed */ \
 	X(ctrl_drop)		/* n-th control message is not sent */ \
 	X(ctrl_delay_ms)	/* value: delay before each control message */ \
 	X(post_delay_ms)	/* value: delay before each posted slice */ \

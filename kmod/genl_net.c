@@ -222,6 +222,51 @@ int mc_genl_peer_del(struct sk_buff *skb, struct genl_info *info)
 	return ret;
 }
 
+/* The local end of a peer's rail, if a path over it is live. */
+static int put_local_end(struct sk_buff *skb, struct mc_peer *peer, u32 remote)
+{
+	struct mc_path *path;
+
+	list_for_each_entry(path, &peer->paths, link)
+		if (path->cur && path->remote == remote)
+			return nla_put_u32(skb, MC_ATTR_LOCAL_RAIL_ID, path->rail->id);
+	return 0;
+}
+
+static int fill_path(struct sk_buff *skb, struct mc_path *path)
+{
+	struct mc_peer *peer = path->peer;
+	struct nlattr *nest = nla_nest_start(skb, MC_ATTR_PATH);
+	u32 i;
+
+	if (!nest || nla_put_u32(skb, MC_ATTR_LOCAL_RAIL_ID, path->rail->id) ||
+	    (path->remote < peer->naddrs && nla_put_u32(skb, MC_ATTR_RAIL_ID, peer->addrs[path->remote].rail)) ||
+	    nla_put_string(skb, MC_ATTR_STATE, mc_path_state_name(path->state)) ||
+	    mc_put_u64(skb, MC_ATTR_EPOCH, path->cur ? path->cur->set.epoch : 0) ||
+	    mc_put_u64(skb, MC_ATTR_BANDWIDTH, path->score.bw * 1000) ||
+	    nla_put_u32(skb, MC_ATTR_ATTEMPTS, path->attempts) || nla_put_string(skb, MC_ATTR_LAST_ERROR, path->why))
+		return -EMSGSIZE;
+	for (i = 0; i < peer->naddrs; i++)
+		if (mc_path_unreachable(path, i) && nla_put_u32(skb, MC_ATTR_UNREACHABLE, peer->addrs[i].rail))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int fill_paths(struct sk_buff *skb, struct mc_peer *peer)
+{
+	struct nlattr *all = nla_nest_start(skb, MC_ATTR_PATHS);
+	struct mc_path *path;
+
+	if (!all)
+		return -EMSGSIZE;
+	list_for_each_entry(path, &peer->paths, link)
+		if (fill_path(skb, path))
+			return -EMSGSIZE;
+	nla_nest_end(skb, all);
+	return 0;
+}
+
 static int fill_addrs(struct sk_buff *skb, struct mc_peer *peer)
 {
 	struct nlattr *all = nla_nest_start(skb, MC_ATTR_RAILS), *one;
@@ -234,7 +279,7 @@ static int fill_addrs(struct sk_buff *skb, struct mc_peer *peer)
 		if (!one || nla_put_u32(skb, MC_ATTR_RAIL_ID, peer->addrs[i].rail) ||
 		    put_addr(skb, &peer->addrs[i].addr))
 			return -EMSGSIZE;
-		if (peer->path && nla_put_u32(skb, MC_ATTR_LOCAL_RAIL_ID, peer->path->rail->id))
+		if (put_local_end(skb, peer, i))
 			return -EMSGSIZE;
 		nla_nest_end(skb, one);
 	}
@@ -249,10 +294,10 @@ static int fill_peer(struct sk_buff *skb, struct mc_peer *peer)
 	mutex_lock(&peer->lock);
 	ret = nla_put(skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, peer->node) ||
 	      mc_put_u64(skb, MC_ATTR_INSTANCE, peer->instance) ||
-	      mc_put_u64(skb, MC_ATTR_EPOCH, peer->path ? peer->path->set.epoch : 0) ||
-	      nla_put_string(skb, MC_ATTR_STATE, mc_peer_state_name(peer->state)) ||
+	      mc_put_u64(skb, MC_ATTR_EPOCH, mc_peer_epoch(peer)) ||
+	      nla_put_string(skb, MC_ATTR_STATE, mc_peer_state(peer)) ||
 	      nla_put_string(skb, MC_ATTR_LAST_ERROR, peer->why) || mc_put_counters(skb, &peer->counters) ||
-	      fill_addrs(skb, peer);
+	      fill_addrs(skb, peer) || fill_paths(skb, peer);
 	mutex_unlock(&peer->lock);
 	return ret;
 }

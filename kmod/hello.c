@@ -4,7 +4,18 @@
 #include <linux/slab.h>
 
 #include "cset.h"
+#include "ibdev.h"
 #include "net.h"
+
+static u32 own_mtu(struct mc_cset *set)
+{
+	struct rdma_cm_id *id = set->conn[0].id;
+	struct ib_port_attr attr;
+
+	if (!id || ib_query_port(set->dev->ib, id->port_num, &attr))
+		return ib_mtu_enum_to_int(IB_MTU_1024);
+	return ib_mtu_enum_to_int(attr.active_mtu);
+}
 
 static void fill_hello(struct mc_cset *set, struct mc_wire_hello *h, u32 key_gen)
 {
@@ -18,14 +29,16 @@ static void fill_hello(struct mc_cset *set, struct mc_wire_hello *h, u32 key_gen
 	h->instance = mc_node.instance;
 	h->epoch = set->epoch;
 	h->rail = set->rail;
+	h->mtu = own_mtu(set);
 	get_random_bytes(h->nonce, sizeof(h->nonce));
 }
 
 static int check_hello(const struct mc_wire_hello *h)
 {
-	if (h->major != MC_WIRE_MAJOR || memcmp(h->cluster, mc_node.cluster, MC_UUID_LEN) ||
-	    !memcmp(h->node, mc_node.uuid, MC_UUID_LEN))
+	if (h->major != MC_WIRE_MAJOR || !memcmp(h->node, mc_node.uuid, MC_UUID_LEN))
 		return -EPROTO;
+	if (memcmp(h->cluster, mc_node.cluster, MC_UUID_LEN))
+		return -ENOENT;
 	return h->auth == mc_auth_mode() ? 0 : -EACCES;
 }
 
@@ -63,6 +76,8 @@ int mc_hello_initiate(struct mc_cset *set, const u8 *node, u32 timeout_ms)
 	if (ret)
 		goto out;
 	set->instance = msg->hello.instance;
+	set->peer_rail = msg->hello.rail;
+	set->mtu = min(own_mtu(set), msg->hello.mtu);
 	memset(msg, 0, sizeof(*msg));
 	msg->type = MC_WIRE_RESPONSE;
 	mc_auth_tag(talk, "initiator", msg->tag);
@@ -86,8 +101,9 @@ static int serve_hello(struct mc_cset *set, struct mc_hello_state *st, struct mc
 		return ret;
 	/* The set was made for whoever the connection request named. */
 	if (memcmp(theirs.node, set->node, MC_UUID_LEN) || theirs.instance != set->instance ||
-	    theirs.epoch != set->epoch)
+	    theirs.epoch != set->epoch || theirs.rail != set->peer_rail)
 		return -EPROTO;
+	set->mtu = min(own_mtu(set), theirs.mtu);
 	msg->type = MC_WIRE_CHALLENGE;
 	fill_hello(set, &msg->hello, mc_auth_choose(theirs.key_gen));
 	ret = mc_auth_begin(&st->talk, &theirs, &msg->hello);

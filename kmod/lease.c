@@ -2,7 +2,6 @@
 #include <crypto/algapi.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
 #include <rdma/ib_cm.h>
 
 #include "cset.h"
@@ -225,9 +224,20 @@ static int serve_keys(struct mc_pset *ps, struct mc_wire_msg *msg)
 	return ret;
 }
 
+static bool same_node(const struct mc_pset *a, const struct mc_pset *b)
+{
+	return !memcmp(a->set.node, b->set.node, MC_UUID_LEN);
+}
+
+static bool same_pair(const struct mc_pset *a, const struct mc_pset *b)
+{
+	return a->set.instance == b->set.instance && a->rail == b->rail && a->set.peer_rail == b->set.peer_rail;
+}
+
 /*
- * Some other set of the same node, kept from being freed, that the new one replaces. Only sets that proved themselves
- * earlier count: two that replace each other would wait for each other.
+ * Some other set of the same node that the new one replaces, with a reference: an older one of the same pair of rails,
+ * or any of another load of that node's module, which is gone. Only sets that proved themselves earlier count: two that
+ * replace each other would wait for each other.
  */
 static struct mc_pset *older(struct mc_pset *ps)
 {
@@ -235,10 +245,10 @@ static struct mc_pset *older(struct mc_pset *ps)
 
 	mutex_lock(&psets_lock);
 	list_for_each_entry(other, &psets, link) {
-		if (!other->authed || other->proof >= ps->proof ||
-		    memcmp(other->set.node, ps->set.node, MC_UUID_LEN))
+		if (!other->authed || other->proof >= ps->proof || !same_node(other, ps))
 			continue;
-		if (other->set.instance == ps->set.instance && other->set.epoch >= ps->set.epoch)
+		if (other->set.instance == ps->set.instance &&
+		    (!same_pair(other, ps) || other->set.epoch >= ps->set.epoch))
 			continue;
 		mc_cset_get(&other->set);
 		found = other;
@@ -255,8 +265,8 @@ static bool overtaken(struct mc_pset *ps)
 
 	mutex_lock(&psets_lock);
 	list_for_each_entry(other, &psets, link)
-		if (other != ps && other->authed && !memcmp(other->set.node, ps->set.node, MC_UUID_LEN) &&
-		    other->set.instance == ps->set.instance && other->set.epoch >= ps->set.epoch)
+		if (other != ps && other->authed && same_node(other, ps) && same_pair(other, ps) &&
+		    other->set.epoch >= ps->set.epoch)
 			ret = true;
 	if (!ret) {
 		ps->authed = true;
@@ -273,23 +283,64 @@ static void wait_gone(struct mc_pset *ps)
 }
 
 /*
- * The fence: before this node says yes to a new set, every older one of that node is destroyed, so that nothing sent
- * on it can be executed any more. A set that breaks meanwhile waits no longer, so that its own end waits for nobody's.
+ * For a message handler, which runs in the set @ps. Two sets that a peer asks to fence one another break one another,
+ * and a broken set waits for nobody: so its own end waits for nobody's.
+ */
+static int destroy_for(struct mc_pset *ps, struct mc_pset *other)
+{
+	mc_cset_break(&other->set, -ESTALE, "fenced by epoch %u", ps->set.epoch);
+	wait_event(psets_wait, list_empty_careful(&other->link) || mc_cset_broken(&ps->set));
+	mc_cset_put(&other->set);
+	return mc_cset_broken(&ps->set) ? -ESTALE : 0;
+}
+
+/*
+ * The fence: before this node says yes to a new set, every older one of that pair of rails is destroyed, so that
+ * nothing sent on it can be executed any more.
  */
 static int fence_older(struct mc_pset *ps)
 {
 	struct mc_pset *other;
+	int ret = 0;
 
 	if (overtaken(ps))
 		return -ESTALE;
-	while ((other = older(ps))) {
-		mc_cset_break(&other->set, -ESTALE, "replaced by epoch %u", ps->set.epoch);
-		wait_event(psets_wait, list_empty_careful(&other->link) || mc_cset_broken(&ps->set));
-		mc_cset_put(&other->set);
-		if (mc_cset_broken(&ps->set))
-			return -ESTALE;
+	while (!ret && (other = older(ps)))
+		ret = destroy_for(ps, other);
+	return ret;
+}
+
+static struct mc_pset *of_epoch(struct mc_pset *ps, u32 epoch)
+{
+	struct mc_pset *other, *found = NULL;
+
+	mutex_lock(&psets_lock);
+	list_for_each_entry(other, &psets, link) {
+		if (!other->authed || !same_node(other, ps) || other->set.instance != ps->set.instance ||
+		    other->set.epoch != epoch)
+			continue;
+		mc_cset_get(&other->set);
+		found = other;
+		break;
 	}
-	return 0;
+	mutex_unlock(&psets_lock);
+	return found;
+}
+
+/*
+ * The same for a set that has no successor yet: the initiator asks over another pair of rails. One that is not there
+ * has been destroyed, and can't come back: only a proven set has data connections, and it proves itself once.
+ */
+static int serve_fence(struct mc_pset *ps, struct mc_wire_msg *msg)
+{
+	struct mc_pset *other;
+	int ret = msg->epoch == ps->set.epoch ? -EINVAL : 0;
+
+	while (!ret && (other = of_epoch(ps, msg->epoch)))
+		ret = destroy_for(ps, other);
+	msg->type = MC_WIRE_FENCE_ACK;
+	msg->status = 0;
+	return ret;
 }
 
 static void serve_hello(struct mc_pset *ps, struct mc_wire_msg *msg)
@@ -328,6 +379,12 @@ static void pset_message(struct mc_cset *set, struct mc_wire_msg *msg)
 	case MC_WIRE_SEG_KEYS_REQ:
 		ret = serve_keys(ps, msg);
 		break;
+	case MC_WIRE_FENCE:
+		ret = serve_fence(ps, msg);
+		break;
+	case MC_WIRE_BYE:
+		mc_cset_break(set, -ESHUTDOWN, "the node said goodbye");
+		return;
 	case MC_WIRE_SEG_CLOSE:
 	case MC_WIRE_REVOKE_ACK:
 		lease_drop(ps, msg->lease);
@@ -390,15 +447,6 @@ static void reject(struct rdma_cm_id *id, int err)
 	rdma_unlock_handler(id);
 }
 
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return ipv6_addr_equal(&((struct sockaddr_in6 *)a)->sin6_addr, &((struct sockaddr_in6 *)b)->sin6_addr);
-	return ((struct sockaddr_in *)a)->sin_addr.s_addr == ((struct sockaddr_in *)b)->sin_addr.s_addr;
-}
-
 /*
  * Whoever opens connections and says nothing must not keep others out: a new stranger takes the place of the oldest
  * one of its address, or of all. The list is in order of age.
@@ -419,7 +467,7 @@ static int make_room(struct mc_pset *ps)
 		}
 		strangers++;
 		oldest = oldest ?: other;
-		if (!same_host(&other->addr, &ps->addr))
+		if (!mc_same_addr(&other->addr, &ps->addr))
 			continue;
 		here++;
 		oldest_here = oldest_here ?: other;
@@ -467,6 +515,7 @@ static struct mc_pset *make_pset(struct incoming *in)
 	ps->set.instance = in->req.instance;
 	ps->set.epoch = in->req.epoch;
 	ps->set.rail = in->rail->id;
+	ps->set.peer_rail = in->req.rail;
 	mc_cset_get(&ps->set);		/* the caller's: once on the list it may be destroyed at any time */
 	if (!ret)
 		ret = add_pset(ps);
@@ -643,10 +692,15 @@ static struct mc_pset *of_rail(u32 rail)
 
 void mc_pset_drop_rail(u32 rail)
 {
+	struct mc_wire_msg bye = { .type = MC_WIRE_BYE };
 	struct mc_pset *ps;
 
 	flush_workqueue(incoming_wq);	/* the listener is gone: nothing follows */
 	while ((ps = of_rail(rail))) {
+		if (ps->authed && !mc_cset_broken(&ps->set)) {
+			mc_ctrl_send(&ps->set, &bye);
+			mc_ctrl_flush(&ps->set);
+		}
 		mc_cset_break(&ps->set, -ENODEV, "rail %u was removed", rail);
 		wait_gone(ps);
 	}
@@ -729,8 +783,8 @@ void mc_pset_show(struct seq_file *m)
 
 	mutex_lock(&psets_lock);
 	list_for_each_entry(ps, &psets, link)
-		seq_printf(m, "served node %pUb epoch %u rail %u %s leases %u\n", ps->set.node, ps->set.epoch,
-			   ps->rail->id, ps->authed ? "proven" : "stranger", ps->nleases);
+		seq_printf(m, "served node %pUb epoch %u rail %u from rail %u %s leases %u\n", ps->set.node,
+			   ps->set.epoch, ps->rail->id, ps->set.peer_rail, ps->authed ? "proven" : "stranger", ps->nleases);
 	mutex_unlock(&psets_lock);
 }
 

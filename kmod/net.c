@@ -5,6 +5,7 @@
 #include <linux/seq_file.h>
 
 #include "auth.h"
+#include "cset.h"
 #include "engine.h"
 #include "ibdev.h"
 #include "lease.h"
@@ -37,6 +38,41 @@ unsigned int mc_connect_ms = 3000;
 module_param_named(connect_ms, mc_connect_ms, uint, 0444);
 MODULE_PARM_DESC(connect_ms, "ms for each step of connecting to a peer (default 3000)");
 
+unsigned int mc_idle_ms = 600000;
+module_param_named(idle_ms, mc_idle_ms, uint, 0444);
+MODULE_PARM_DESC(idle_ms, "ms without requests after which a peer's connections are given back (default 600000, 0: never)");
+
+unsigned long mc_window = 32UL << 20;
+module_param_named(window, mc_window, ulong, 0444);
+MODULE_PARM_DESC(window, "bytes that may be in flight to one peer (default 33554432)");
+
+const char *mc_net_reason(int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return "another protocol version, or not the node that was expected";
+	case -ENOENT:
+		return "it belongs to another cluster";
+	case -EBUSY:
+		return "it has too many connections";
+	case -ENOMEM:
+		return "it is out of memory";
+	case -EACCES:
+		return "not authorised: keys or modes differ";
+	case -ESTALE:
+		return "a newer connection is there";
+	case -ECONNREFUSED:
+		return "nobody listens";
+	case -ETIMEDOUT:
+		return "no answer";
+	case -ENETUNREACH:
+		return "no way there";
+	case -ENETDOWN:
+		return "the port is down";
+	}
+	return "failed";
+}
+
 static int net_show(struct seq_file *m, void *v)
 {
 	mc_peer_show(m);
@@ -51,6 +87,11 @@ static int check_params(void)
 	    mc_path_ms > 3600000 || mc_connect_ms < 10 || mc_connect_ms > 60000) {
 		pr_err("mooncake: out of range: ping_ms %u, ping_miss %u, revoke_ms %u, path_ms %u or connect_ms %u\n",
 		       mc_ping_ms, mc_ping_miss, mc_revoke_ms, mc_path_ms, mc_connect_ms);
+		return -EINVAL;
+	}
+	if (mc_ack_timeout < 8 || mc_ack_timeout > 22 || !mc_window || (mc_idle_ms && mc_idle_ms < 100)) {
+		pr_err("mooncake: out of range: ack_timeout %u, window %lu or idle_ms %u\n", mc_ack_timeout, mc_window,
+		       mc_idle_ms);
 		return -EINVAL;
 	}
 	return 0;

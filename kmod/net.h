@@ -22,6 +22,10 @@ extern unsigned int mc_ping_miss;
 extern unsigned int mc_revoke_ms;
 extern unsigned int mc_path_ms;
 extern unsigned int mc_connect_ms;
+extern unsigned int mc_idle_ms;
+extern unsigned long mc_window;
+
+const char *mc_net_reason(int err);	/* what a refusal means, in words */
 
 void mc_net_drop_dev(struct mc_ibdev *dev);	/* everything made on a device that goes away */
 

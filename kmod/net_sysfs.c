@@ -73,9 +73,9 @@ static struct kobj_attribute peer_##_name = __ATTR(_name, 0444, peer_##_name##_s
 RAIL_ATTR(device, "%s", rail->dev->name);
 RAIL_ATTR(address, "%pISc", &rail->addr);
 RAIL_ATTR(port, "%u", mc_rail_port(rail));
-PEER_ATTR(state, "%s", mc_peer_state_name(peer->state));
+PEER_ATTR(state, "%s", mc_peer_state(peer));
 PEER_ATTR(instance, "%016llx", peer->instance);
-PEER_ATTR(epoch, "%u", peer->path ? peer->path->set.epoch : 0);
+PEER_ATTR(epoch, "%u", mc_peer_epoch(peer));
 PEER_ATTR(last_error, "%s", peer->why);
 BOTH_COUNT(read_bytes, MC_COUNT_READ_BYTES);
 BOTH_COUNT(write_bytes, MC_COUNT_WRITE_BYTES);

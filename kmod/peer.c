@@ -4,31 +4,48 @@
 #include <linux/slab.h>
 
 #include "event.h"
-#include "ibdev.h"
 #include "net_sysfs.h"
 #include "peer.h"
 #include "rail.h"
 #include "rdma.h"
 #include "rseg.h"
 
-#define BACKOFF_MIN_MS	100
-#define BACKOFF_MAX_MS	5000
+#define FAILING		3	/* links in a row that carried nothing: requests don't wait for the next one */
+#define FAILING_MS	2000
+#define TICK		HZ
+#define FENCE_AGAIN	(HZ / 10)
 
 static DEFINE_MUTEX(peers_lock);
 static LIST_HEAD(peers);
 static u32 npeers;
-static atomic_t last_epoch = ATOMIC_INIT(0);
 static atomic_t peers_alive = ATOMIC_INIT(0);
-static DECLARE_WAIT_QUEUE_HEAD(peers_wait);	/* a path is gone or a peer was freed */
+static atomic_t peers_ending = ATOMIC_INIT(0);	/* off the list, their paths may still be there */
+static DECLARE_WAIT_QUEUE_HEAD(peers_wait);	/* a link or a path is gone, or a peer was freed */
 
-const char *mc_peer_state_name(enum mc_peer_state state)
+void mc_peer_changed(void)
 {
-	static const char *const names[] = {
-		[MC_PEER_DOWN] = MC_STATE_DOWN, [MC_PEER_CONNECTING] = MC_STATE_CONNECTING,
-		[MC_PEER_HELLO] = MC_STATE_HELLO, [MC_PEER_LIVE] = MC_STATE_LIVE, [MC_PEER_BROKEN] = MC_STATE_BROKEN,
-	};
+	wake_up_all(&peers_wait);
+}
 
-	return names[state];
+const char *mc_peer_state(struct mc_peer *peer)
+{
+	enum mc_path_state best = MC_PATH_DOWN;
+	struct mc_path *path;
+
+	list_for_each_entry(path, &peer->paths, link)
+		best = max(best, path->state);
+	return mc_path_state_name(best);
+}
+
+u32 mc_peer_epoch(struct mc_peer *peer)
+{
+	struct mc_path *path;
+	u32 epoch = 0;
+
+	list_for_each_entry(path, &peer->paths, link)
+		if (path->cur)
+			epoch = max(epoch, path->cur->set.epoch);
+	return epoch;
 }
 
 void mc_peer_get(struct mc_peer *peer)
@@ -51,313 +68,274 @@ void mc_peer_put(struct mc_peer *peer)
 	kref_put(&peer->kref, peer_free);
 }
 
-static void path_message(struct mc_cset *set, struct mc_wire_msg *msg)
+/* ---- fences ---- */
+
+/* A link that the owner has to be asked about, and a live one to ask over, both with a reference. */
+static struct mc_link *next_fence(struct mc_peer *peer, struct mc_link **via)
 {
-	if (msg->type == MC_WIRE_REVOKE)
-		mc_rseg_revoke(mc_to_path(set), msg);
-	else
-		mc_cset_break(set, -EPROTO, "unexpected control message of type %u", msg->type);
-}
-
-/* While the set is being connected, the work item is at it anyway and will pause before it tries again. */
-static void path_broken(struct mc_cset *set)
-{
-	struct mc_path *path = mc_to_path(set);
-
-	if (READ_ONCE(path->live))
-		mod_delayed_work(mc_net_wq, &path->peer->conn_work, 0);
-}
-
-static void path_free(struct mc_cset *set)
-{
-	struct mc_path *path = mc_to_path(set);
-
-	mc_rail_put(path->rail);
-	mc_peer_put(path->peer);
-	kfree(path);
-}
-
-static const struct mc_cset_ops path_ops = {
-	.message = path_message,
-	.broken = path_broken,
-	.free = path_free,
-};
-
-static void set_state(struct mc_peer *peer, enum mc_peer_state state)
-{
-	mutex_lock(&peer->lock);
-	peer->state = state;
-	mutex_unlock(&peer->lock);
-}
-
-/*
- * Take the path down. First nothing is posted on it any more, then it is drained: each posted slice has come back
- * through its completion when mc_cset_destroy() returns, and waits in the retry list or has ended.
- */
-static void path_down(struct mc_peer *peer, struct mc_path *path)
-{
-	bool was_live;
-
-	mutex_lock(&peer->lock);
-	was_live = peer->path == path;
-	peer->path = NULL;
-	peer->trying = path;
-	peer->state = was_live ? MC_PEER_BROKEN : MC_PEER_DOWN;
-	if (was_live)
-		peer->down_since = jiffies;
-	peer->last_err = path->set.error;
-	strscpy(peer->why, path->set.why, sizeof(peer->why));
-	mutex_unlock(&peer->lock);
-	mc_cset_destroy(&path->set);
-	mutex_lock(&peer->lock);
-	peer->trying = NULL;
-	mutex_unlock(&peer->lock);
-	wake_up_all(&peers_wait);
-	if (was_live) {
-		pr_info("mooncake: path to node %pUb is down: %s\n", peer->node, peer->why);
-		mc_event_peer(false, peer->node, mc_reason_of(peer->last_err), peer->why);
-	}
-}
-
-/* The addresses are tried in turn, each with the local rails of its family in turn. */
-static int choose(struct mc_peer *peer, struct mc_peer_addr *addr, struct mc_rail **rail)
-{
-	u32 i, n, count;
-
-	mutex_lock(&peer->lock);
-	n = peer->naddrs;
-	for (i = 0; i < n; i++) {
-		*addr = peer->addrs[(peer->next_addr + i) % n];
-		count = mc_rail_count(addr->addr.ss_family);
-		*rail = count ? mc_rail_nth(addr->addr.ss_family, (peer->next_addr + i) / n % count) : NULL;
-		if (!*rail)
-			continue;
-		peer->next_addr += i + 1;
-		mutex_unlock(&peer->lock);
-		return 0;
-	}
-	mutex_unlock(&peer->lock);
-	return -EHOSTUNREACH;
-}
-
-static struct mc_path *path_make(struct mc_peer *peer, struct mc_rail *rail)
-{
-	struct mc_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
-
-	if (!path) {
-		mc_rail_put(rail);
-		return NULL;
-	}
-	path->peer = peer;
-	path->rail = rail;
-	mc_peer_get(peer);
-	if (mc_cset_init(&path->set, &path_ops, rail->dev)) {
-		mc_ctrl_free(&path->set);
-		mc_cset_put(&path->set);
-		return NULL;
-	}
-	memcpy(path->set.node, peer->node, MC_UUID_LEN);
-	path->set.rail = rail->id;
-	path->set.epoch = atomic_inc_return(&last_epoch);
-	return path;
-}
-
-static int path_up(struct mc_peer *peer, struct mc_path *path, struct mc_peer_addr *addr)
-{
-	struct sockaddr_storage src = path->rail->addr;
-	bool same;
-	int i, ret;
-
-	/* Only the address: the port of the source is chosen by rdma_cm. */
-	((struct sockaddr_in *)&src)->sin_port = 0;
-	ret = mc_cset_connect(&path->set, 0, (struct sockaddr *)&src, (struct sockaddr *)&addr->addr, mc_connect_ms);
-	if (ret)
-		return ret;
-	set_state(peer, MC_PEER_HELLO);
-	ret = mc_hello_initiate(&path->set, peer->node, mc_connect_ms);
-	if (ret) {
-		mc_cset_break(&path->set, ret, "%pISpc: hello: error %d", &addr->addr, ret);
-		return ret;
-	}
-	for (i = 1; i < MC_CONNS && !ret; i++)
-		ret = mc_cset_connect(&path->set, i, (struct sockaddr *)&src, (struct sockaddr *)&addr->addr,
-				      mc_connect_ms);
-	if (ret)
-		return ret;
-	same = !peer->instance || peer->instance == path->set.instance;
-	peer->instance = path->set.instance;
-	return mc_rseg_reopen(path, same);
-}
-
-/* Returns true when the path broke before it was live: nobody was told. */
-static bool path_live(struct mc_peer *peer, struct mc_path *path)
-{
-	mutex_lock(&peer->lock);
-	peer->trying = NULL;
-	peer->path = path;
-	peer->state = MC_PEER_LIVE;
-	peer->backoff_ms = BACKOFF_MIN_MS;
-	peer->missed = 0;
-	peer->last_err = 0;
-	peer->why[0] = '\0';
-	mutex_unlock(&peer->lock);
-	mc_count(&peer->counters, MC_COUNT_RECONNECTS, 1);
-	mc_count(&path->rail->counters, MC_COUNT_RECONNECTS, 1);
-	mc_rdma_fenced(peer);
-	queue_work(mc_net_wq, &peer->pump_work);
-	mc_event_peer(true, peer->node, MC_REASON_NONE, NULL);
-	smp_store_mb(path->live, true);
-	return mc_cset_broken(&path->set);
-}
-
-static void attempt_over(struct mc_peer *peer)
-{
-	WRITE_ONCE(peer->attempts, peer->attempts + 1);
-	wake_up_all(&peer->wait);
-}
-
-/* There is nothing to connect with; a set that fails brings its own reason. */
-static int no_attempt(struct mc_peer *peer, int err, const char *why)
-{
-	mutex_lock(&peer->lock);
-	peer->state = MC_PEER_DOWN;
-	strscpy(peer->why, why, sizeof(peer->why));
-	mutex_unlock(&peer->lock);
-	return err;
-}
-
-static int try_connect(struct mc_peer *peer)
-{
-	struct mc_peer_addr addr;
-	struct mc_rail *rail;
+	struct mc_link *old = NULL;
 	struct mc_path *path;
+
+	mutex_lock(&peer->lock);
+	*via = NULL;
+	list_for_each_entry(path, &peer->paths, link)
+		if (!*via)
+			*via = mc_path_live(path);
+	if (*via)
+		old = list_first_entry_or_null(&peer->fences, struct mc_link, fence_link);
+	if (old) {
+		mc_cset_get(&old->set);
+		mc_cset_get(&(*via)->set);
+	}
+	mutex_unlock(&peer->lock);
+	return old;
+}
+
+static int ask(struct mc_link *via, u32 epoch)
+{
+	struct mc_wire_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL);
 	int ret;
 
-	if (mc_auth_mode() == MC_AUTH_UNSET)
-		return no_attempt(peer, -EACCES, "no cluster key is loaded and auth none was not asked for");
-	ret = choose(peer, &addr, &rail);
-	if (ret)
-		return no_attempt(peer, ret, "this node has no rail of the family of any of its addresses");
-	path = path_make(peer, rail);
-	if (!path)
-		return no_attempt(peer, -ENOMEM, "no memory for a connection set");
-	mutex_lock(&peer->lock);
-	peer->trying = path;
-	peer->state = MC_PEER_CONNECTING;
-	mutex_unlock(&peer->lock);
-	/* Whoever removes the rail takes it off its list first and then looks for paths like this one. */
-	if (list_empty_careful(&rail->link))
-		mc_cset_break(&path->set, -ENODEV, "rail %u was removed", rail->id);
-	ret = mc_cset_broken(&path->set) ? -ENODEV : path_up(peer, path, &addr);
-	if (ret || path_live(peer, path))
-		path_down(peer, path);
+	if (!msg)
+		return -ENOMEM;
+	msg->type = MC_WIRE_FENCE;
+	msg->epoch = epoch;
+	ret = mc_ctrl_call(&via->set, msg, mc_connect_ms);
+	if (!ret && (msg->type != MC_WIRE_FENCE_ACK || msg->epoch != epoch))
+		ret = -EPROTO;
+	kfree(msg);
 	return ret;
 }
 
-static void connect_failed(struct mc_peer *peer, int err)
+/* A link of @peer->fences is done with: the list's reference goes. Its successor may have been faster. */
+static void fence_over(struct mc_peer *peer, struct mc_link *old)
 {
-	unsigned long limit = peer->down_since + msecs_to_jiffies(mc_path_ms);
-
-	peer->last_err = err;
-	if (time_after(jiffies, limit))
-		mc_rdma_fail_all(peer, -EHOSTUNREACH);
-	queue_delayed_work(mc_net_wq, &peer->conn_work, msecs_to_jiffies(peer->backoff_ms));
-	peer->backoff_ms = min_t(u32, peer->backoff_ms * 2, BACKOFF_MAX_MS);
-}
-
-/* Waits for the answer, but a set that breaks ends the wait at once. */
-static void ping(struct mc_peer *peer, struct mc_path *path)
-{
-	struct mc_wire_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL);
-	int ret = -ENOMEM;
-
-	if (msg) {
-		msg->type = MC_WIRE_PING;
-		ret = mc_ctrl_call(&path->set, msg, mc_ping_ms);
-		kfree(msg);
-	}
-	peer->missed = ret == -ETIMEDOUT ? peer->missed + 1 : 0;
-	if (peer->missed >= mc_ping_miss)
-		mc_cset_break(&path->set, -ETIMEDOUT, "no answer to %u pings", peer->missed);
-	queue_delayed_work(mc_net_wq, &peer->conn_work, msecs_to_jiffies(peer->missed ? 0 : mc_ping_ms));
-}
-
-static void conn_work(struct work_struct *work)
-{
-	struct mc_peer *peer = container_of(to_delayed_work(work), struct mc_peer, conn_work);
-	struct mc_path *path;
-	bool gone, wanted;
-	int ret;
+	bool listed;
 
 	mutex_lock(&peer->lock);
-	path = peer->path;
-	gone = peer->gone;
-	wanted = peer->wanted;
+	listed = !list_empty(&old->fence_link);
+	list_del_init(&old->fence_link);
 	mutex_unlock(&peer->lock);
-	if (path && (gone || mc_cset_broken(&path->set))) {
-		mc_cset_break(&path->set, -ESHUTDOWN, "peer was removed");
-		path_down(peer, path);
-		path = NULL;
+	if (listed)
+		mc_cset_put(&old->set);
+}
+
+/* Returns true when somebody has to be asked again. */
+static bool ask_fences(struct mc_peer *peer)
+{
+	struct mc_link *old, *via;
+	bool needed;
+	int ret = 0;
+
+	while (!ret && (old = next_fence(peer, &via))) {
+		mutex_lock(&peer->lock);
+		needed = mc_rdma_unfenced(peer, old->set.epoch);
+		mutex_unlock(&peer->lock);
+		/* An owner of another load has nothing left of this link. */
+		if (needed && via->set.instance == old->set.instance)
+			ret = ask(via, old->set.epoch);
+		if (!ret) {
+			fence_over(peer, old);
+			mc_rdma_fenced(peer, old->set.epoch);
+		}
+		mc_cset_put(&via->set);
+		mc_cset_put(&old->set);
 	}
-	if (gone) {
+	return ret;
+}
+
+static void drop_fences(struct mc_peer *peer)
+{
+	struct mc_link *old;
+
+	for (;;) {
+		mutex_lock(&peer->lock);
+		old = list_first_entry_or_null(&peer->fences, struct mc_link, fence_link);
+		if (old)
+			list_del_init(&old->fence_link);
+		mutex_unlock(&peer->lock);
+		if (!old)
+			return;
+		mc_cset_put(&old->set);
+	}
+}
+
+/* ---- the work item ---- */
+
+/* A path for each rail that has none. Under the lock of the peer a rail that is found can't be dropped unseen. */
+static void sync_paths(struct mc_peer *peer)
+{
+	struct mc_rail *rail;
+	struct mc_path *path;
+	bool known;
+	u32 n;
+
+	lockdep_assert_held(&peer->lock);
+	for (n = 0; !peer->gone && (rail = mc_rail_nth(AF_UNSPEC, n)); n++) {
+		known = false;
+		list_for_each_entry(path, &peer->paths, link)
+			known |= path->rail == rail;
+		if (!known && peer->npaths < MC_PATHS_MAX)
+			mc_path_add(peer, rail);
+		mc_rail_put(rail);
+	}
+}
+
+static bool any_way(struct mc_peer *peer)
+{
+	struct mc_path *path;
+	u32 i;
+
+	list_for_each_entry(path, &peer->paths, link)
+		for (i = 0; i < peer->naddrs; i++)
+			if (peer->addrs[i].addr.ss_family == path->rail->addr.ss_family)
+				return true;
+	return false;
+}
+
+static bool failing(struct mc_peer *peer)
+{
+	struct mc_path *path;
+	bool any = false;
+
+	list_for_each_entry(path, &peer->paths, link)
+		any |= path->quick >= FAILING;
+	return any;
+}
+
+void mc_peer_attempt_over(struct mc_peer *peer, int err)
+{
+	bool late;
+
+	mutex_lock(&peer->lock);
+	late = err && !peer->nlive && time_after(jiffies, peer->down_since + msecs_to_jiffies(mc_path_ms));
+	WRITE_ONCE(peer->attempts, peer->attempts + 1);
+	mutex_unlock(&peer->lock);
+	if (late)
 		mc_rdma_fail_all(peer, -EHOSTUNREACH);
-	} else if (path) {
-		ping(peer, path);
-	} else if (wanted) {
-		ret = try_connect(peer);
-		if (ret)
-			connect_failed(peer, ret);
-		else
-			queue_delayed_work(mc_net_wq, &peer->conn_work, msecs_to_jiffies(mc_ping_ms));
-		attempt_over(peer);
+	wake_up_all(&peer->wait);
+}
+
+/* There is nothing to connect with; a link that fails brings its own reason. */
+static int cannot(struct mc_peer *peer)
+{
+	int err = 0;
+
+	lockdep_assert_held(&peer->lock);
+	if (mc_auth_mode() == MC_AUTH_UNSET) {
+		err = -EACCES;
+		strscpy(peer->why, "no cluster key is loaded and auth none was not asked for", sizeof(peer->why));
+	} else if (!any_way(peer)) {
+		err = -EHOSTUNREACH;
+		strscpy(peer->why, "this node has no rail of the family of any of its addresses", sizeof(peer->why));
 	}
+	if (err)
+		peer->last_err = err;
+	return err;
+}
+
+/* No path is live. */
+static void down_tick(struct mc_peer *peer)
+{
+	bool over;
+	int err;
+
+	mutex_lock(&peer->lock);
+	sync_paths(peer);
+	err = cannot(peer);
+	over = failing(peer) && time_after(jiffies, peer->down_since + msecs_to_jiffies(FAILING_MS));
+	mutex_unlock(&peer->lock);
+	if (err)
+		mc_peer_attempt_over(peer, err);
+	if (over)
+		mc_rdma_fail_all(peer, -EIO);
+}
+
+static void peer_work(struct work_struct *work)
+{
+	struct mc_peer *peer = container_of(to_delayed_work(work), struct mc_peer, work);
+	bool down, gone, again;
+
+	mutex_lock(&peer->lock);
+	gone = peer->gone;
+	down = peer->wanted && !peer->nlive;
+	mutex_unlock(&peer->lock);
+	if (gone)
+		return;
+	if (down)
+		down_tick(peer);
+	again = ask_fences(peer);
+	if (down || again)
+		queue_delayed_work(mc_net_wq, &peer->work, again ? FENCE_AGAIN : TICK);
+}
+
+static void kick(struct mc_peer *peer)
+{
+	struct mc_path *path;
+
+	lockdep_assert_held(&peer->lock);
+	if (peer->gone)
+		return;
+	sync_paths(peer);
+	list_for_each_entry(path, &peer->paths, link)
+		if (!path->cur)
+			mc_path_kick(path);
+	mod_delayed_work(mc_net_wq, &peer->work, 0);
 }
 
 void mc_peer_want(struct mc_peer *peer)
 {
 	mutex_lock(&peer->lock);
-	if (!peer->wanted)
+	peer->used_at = jiffies;
+	if (!peer->wanted) {
+		peer->wanted = true;
 		peer->down_since = jiffies;
-	peer->wanted = true;
-	/* Under the lock: peer_end() sets @gone, then cancels the work; what comes later must not queue it again. */
-	if (!peer->path && !peer->trying && !peer->gone)
-		mod_delayed_work(mc_net_wq, &peer->conn_work, 0);
+		kick(peer);
+	}
 	mutex_unlock(&peer->lock);
 }
 
-/* A refusal is an answer; that nobody answers may change until the deadline. */
-static int path_or_error(struct mc_peer *peer, u32 attempts, struct mc_path **path)
+static bool is_refusal(int err)
 {
+	return err == -EACCES || err == -EPROTO || err == -ENOENT || err == -EHOSTUNREACH;
+}
+
+/* A refusal is an answer; that nobody answers may change until the deadline. */
+static int link_or_error(struct mc_peer *peer, u32 attempts, struct mc_link **link)
+{
+	struct mc_path *path;
 	int ret = 0;
 
+	*link = NULL;
 	mutex_lock(&peer->lock);
-	*path = peer->path;
+	list_for_each_entry(path, &peer->paths, link)
+		if (!*link)
+			*link = mc_path_live(path);
 	if (peer->gone)
 		ret = -EHOSTUNREACH;
-	else if (*path)
-		mc_cset_get(&(*path)->set);
-	else if (READ_ONCE(peer->attempts) != attempts &&
-		 (peer->last_err == -EACCES || peer->last_err == -EPROTO || peer->last_err == -EHOSTUNREACH))
+	else if (*link)
+		mc_cset_get(&(*link)->set);
+	else if (READ_ONCE(peer->attempts) != attempts && is_refusal(peer->last_err))
 		ret = peer->last_err;
 	mutex_unlock(&peer->lock);
 	return ret;
 }
 
-struct mc_path *mc_peer_path(struct mc_peer *peer, unsigned long deadline)
+struct mc_link *mc_peer_link(struct mc_peer *peer, unsigned long deadline)
 {
 	u32 first = READ_ONCE(peer->attempts), seen;
-	struct mc_path *path;
+	struct mc_link *link;
 	long left;
 	int ret;
 
 	mc_peer_want(peer);
 	for (;;) {
 		seen = READ_ONCE(peer->attempts);
-		ret = path_or_error(peer, first, &path);
+		ret = link_or_error(peer, first, &link);
 		if (ret)
 			return ERR_PTR(ret);
-		if (path)
-			return path;
+		if (link)
+			return link;
 		left = deadline - jiffies;
 		if (left <= 0)
 			return ERR_PTR(-ETIMEDOUT);
@@ -390,11 +368,13 @@ static struct mc_peer *peer_make(const u8 *node)
 	kref_init(&peer->kref);
 	memcpy(peer->node, node, MC_UUID_LEN);
 	mutex_init(&peer->lock);
-	peer->backoff_ms = BACKOFF_MIN_MS;
 	peer->down_since = jiffies;
-	INIT_DELAYED_WORK(&peer->conn_work, conn_work);
+	peer->logged_at = jiffies - HZ * 3600;
+	INIT_DELAYED_WORK(&peer->work, peer_work);
 	INIT_WORK(&peer->pump_work, mc_rdma_pump);
 	init_waitqueue_head(&peer->wait);
+	INIT_LIST_HEAD(&peer->paths);
+	INIT_LIST_HEAD(&peer->fences);
 	INIT_LIST_HEAD(&peer->fifo);
 	INIT_LIST_HEAD(&peer->posted);
 	INIT_LIST_HEAD(&peer->retry);
@@ -408,6 +388,44 @@ static struct mc_peer *peer_make(const u8 *node)
 err_put:
 	mc_peer_put(peer);
 	return NULL;
+}
+
+/* What a path knows about an address moves with it to its new place; a new address is a new start. */
+static void move_pairs(struct mc_path *path, const struct mc_peer_addr *addrs, u32 n, u32 nold)
+{
+	struct mc_peer *peer = path->peer;
+	struct mc_pair old[MC_PEER_ADDRS];
+	u32 i, k, remote = path->remote;
+
+	memcpy(old, path->pairs, sizeof(old));
+	memset(path->pairs, 0, sizeof(path->pairs));
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < nold; k++) {
+			if (!mc_same_addr(&addrs[i].addr, &peer->addrs[k].addr))
+				continue;
+			path->pairs[i] = old[k];
+			if (remote == k)
+				path->remote = i;
+		}
+	}
+	if (path->cur)
+		path->cur->remote = path->remote;
+	if (path->trying)
+		path->trying->remote = path->remote;
+}
+
+static void set_addrs(struct mc_peer *peer, const struct mc_peer_addr *addrs, u32 n)
+{
+	struct mc_path *path;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(path, &peer->paths, link)
+		move_pairs(path, addrs, n, peer->naddrs);
+	memcpy(peer->addrs, addrs, n * sizeof(*addrs));
+	peer->naddrs = n;
+	if (peer->wanted)
+		kick(peer);
+	mutex_unlock(&peer->lock);
 }
 
 int mc_peer_set(const u8 *node, const struct mc_peer_addr *addrs, u32 n)
@@ -428,33 +446,62 @@ int mc_peer_set(const u8 *node, const struct mc_peer_addr *addrs, u32 n)
 		list_add_tail(&peer->link, &peers);
 		npeers++;
 	}
-	mutex_lock(&peer->lock);
-	memcpy(peer->addrs, addrs, n * sizeof(*addrs));
-	peer->naddrs = n;
-	peer->next_addr = 0;
-	mutex_unlock(&peer->lock);
-	if (peer->wanted)
-		mc_peer_want(peer);
+	set_addrs(peer, addrs, n);
 out:
 	mutex_unlock(&peers_lock);
 	return ret;
 }
 
-/* Bounded: the work item's own steps are, and a set that is being connected is broken, which ends the step it is in. */
+/* The first path that is not being ended yet, marked as such; the list's reference is for mc_path_end(). */
+static struct mc_path *take_path(struct mc_peer *peer)
+{
+	struct mc_path *path;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(path, &peer->paths, link) {
+		if (path->gone)
+			continue;
+		path->gone = true;
+		return path;
+	}
+	return NULL;
+}
+
+static bool no_paths(struct mc_peer *peer)
+{
+	bool none;
+
+	mutex_lock(&peer->lock);
+	none = list_empty(&peer->paths);
+	mutex_unlock(&peer->lock);
+	return none;
+}
+
+/* Bounded: see mc_path_end(). A rail that is being removed may be ending one of the paths. */
 static void peer_end(struct mc_peer *peer)
 {
+	struct mc_path *path;
+
 	mc_net_dir_del(peer->dir);
 	mutex_lock(&peer->lock);
 	peer->gone = true;
-	if (peer->trying)
-		mc_cset_break(&peer->trying->set, -ESHUTDOWN, "peer was removed");
 	mutex_unlock(&peer->lock);
 	wake_up_all(&peer->wait);
-	mod_delayed_work(mc_net_wq, &peer->conn_work, 0);
-	flush_delayed_work(&peer->conn_work);
-	cancel_delayed_work_sync(&peer->conn_work);
+	for (;;) {
+		mutex_lock(&peer->lock);
+		path = take_path(peer);
+		mutex_unlock(&peer->lock);
+		if (!path)
+			break;
+		mc_path_end(path);
+	}
+	wait_event(peers_wait, no_paths(peer));
+	cancel_delayed_work_sync(&peer->work);
 	cancel_work_sync(&peer->pump_work);
 	mc_rdma_fail_all(peer, -EHOSTUNREACH);
+	drop_fences(peer);
+	atomic_dec(&peers_ending);
+	mc_peer_changed();
 	mc_peer_put(peer);
 }
 
@@ -467,6 +514,7 @@ static struct mc_peer *take(const u8 *node)
 	if (peer) {
 		list_del_init(&peer->link);
 		npeers--;
+		atomic_inc(&peers_ending);
 	}
 	mutex_unlock(&peers_lock);
 	return peer;
@@ -529,56 +577,76 @@ void mc_peer_kick_all(void)
 	struct mc_peer *peer;
 
 	mutex_lock(&peers_lock);
-	list_for_each_entry(peer, &peers, link)
+	list_for_each_entry(peer, &peers, link) {
+		mutex_lock(&peer->lock);
 		if (peer->wanted)
-			mc_peer_want(peer);
-	mutex_unlock(&peers_lock);
-}
-
-static bool uses_rail(struct mc_peer *peer, struct mc_rail *rail)
-{
-	struct mc_path *path;
-	bool uses = false;
-
-	mutex_lock(&peer->lock);
-	path = peer->path ?: peer->trying;
-	if (path && path->rail == rail) {
-		mc_cset_break(&path->set, -ENODEV, "rail %u was removed", rail->id);
-		uses = true;
+			kick(peer);
+		mutex_unlock(&peer->lock);
 	}
-	mutex_unlock(&peer->lock);
-	return uses;
-}
-
-static bool any_uses(struct mc_rail *rail)
-{
-	struct mc_peer *peer;
-	bool uses = false;
-
-	mutex_lock(&peers_lock);
-	list_for_each_entry(peer, &peers, link)
-		uses |= uses_rail(peer, rail);
 	mutex_unlock(&peers_lock);
-	return uses;
 }
 
-/* The rail is off the list: no attempt that starts now picks it, and one that has picked it shows up as trying. */
-void mc_peer_drop_rail(struct mc_rail *rail)
+/* Some path over the rail, marked gone; *@busy: somebody else is ending one. */
+static struct mc_path *take_of_rail(struct mc_rail *rail, bool *busy)
 {
-	while (any_uses(rail))
-		wait_event_timeout(peers_wait, false, HZ / 50);
-}
-
-void mc_peer_show(struct seq_file *m)
-{
+	struct mc_path *path, *found = NULL;
 	struct mc_peer *peer;
 
 	mutex_lock(&peers_lock);
 	list_for_each_entry(peer, &peers, link) {
 		mutex_lock(&peer->lock);
-		seq_printf(m, "peer %pUb %s epoch %u posted %u attempts %u missed %u %s\n", peer->node,
-			   mc_peer_state_name(peer->state), peer->path ? peer->path->set.epoch : 0, peer->nposted,
-			   peer->attempts, peer->missed, peer->why);
+		list_for_each_entry(path, &peer->paths, link) {
+			if (path->rail != rail)
+				continue;
+			*busy |= path->gone;
+			if (!path->gone && !found)
+				found = path;
+		}
+		if (found)
+			found->gone = true;
+		mutex_unlock(&peer->lock);
+		if (found)
+			break;
+	}
+	mutex_unlock(&peers_lock);
+	return found;
+}
+
+/*
+ * The rail is off the list: nobody makes a path for it any more. A peer that was taken off the list of peers ends its
+ * paths itself.
+ */
+void mc_peer_drop_rail(struct mc_rail *rail)
+{
+	struct mc_path *path;
+	bool busy;
+
+	for (;;) {
+		busy = false;
+		path = take_of_rail(rail, &busy);
+		if (path)
+			mc_path_end(path);
+		else if (busy)
+			wait_event_timeout(peers_wait, false, HZ / 50);
+		else
+			break;
+	}
+	wait_event(peers_wait, !atomic_read(&peers_ending));
+}
+
+void mc_peer_show(struct seq_file *m)
+{
+	struct mc_path *path;
+	struct mc_peer *peer;
+
+	mutex_lock(&peers_lock);
+	list_for_each_entry(peer, &peers, link) {
+		mutex_lock(&peer->lock);
+		seq_printf(m, "peer %pUb %s epoch %u posted %u attempts %u fences %u %s\n", peer->node,
+			   mc_peer_state(peer), mc_peer_epoch(peer), peer->nposted, peer->attempts,
+			   !list_empty(&peer->fences), peer->why);
+		list_for_each_entry(path, &peer->paths, link)
+			mc_path_show(m, path);
 		mutex_unlock(&peer->lock);
 	}
 	mutex_unlock(&peers_lock);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -70,7 +71,7 @@ static int start(struct mc_rail *rail, struct netlink_ext_ack *extack)
 	return ret;
 }
 
-static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+bool mc_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	if (a->ss_family != b->ss_family)
 		return false;
@@ -86,7 +87,7 @@ static int insert(struct mc_rail *rail, struct netlink_ext_ack *extack)
 	int ret;
 
 	list_for_each_entry(other, &rails, link) {
-		if (same_addr(&other->addr, &rail->addr)) {
+		if (mc_same_addr(&other->addr, &rail->addr)) {
 			mc_ext_err(extack, "rail %u has address %pISc already", other->id, &rail->addr);
 			return -EEXIST;
 		}
@@ -249,6 +250,48 @@ struct mc_rail *mc_rail_find(u32 id)
 	}
 	mutex_unlock(&rails_lock);
 	return found;
+}
+
+u64 mc_rail_speed(struct mc_rail *rail)
+{
+	/* In 100 Mbit/s a lane, by the bit number of enum ib_port_speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR */
+	static const u16 lane[] = { 25, 50, 100, 100, 140, 250, 500, 1000, 2500 };
+	struct ib_port_attr attr;
+	u32 bit;
+
+	if (ib_query_port(rail->dev->ib, rail->listener->port_num, &attr) || !attr.active_speed)
+		return 1;
+	bit = min_t(u32, __ffs(attr.active_speed), ARRAY_SIZE(lane) - 1);
+	/* 100 Mbit/s are 12500 bytes in a ms */
+	return (u64)max(ib_width_enum_to_int(attr.active_width), 1) * lane[bit] * 12500;
+}
+
+static bool onlink4(const struct sockaddr_in *mine, const struct sockaddr_in *other)
+{
+	struct net_device *dev = ip_dev_find(&init_net, mine->sin_addr.s_addr);
+	const struct in_ifaddr *ifa;
+	struct in_device *in_dev;
+	bool ret = false;
+
+	if (!dev)
+		return false;
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(dev);
+	if (in_dev)
+		in_dev_for_each_ifa_rcu(ifa, in_dev)
+			ret |= ifa->ifa_local == mine->sin_addr.s_addr && inet_ifa_match(other->sin_addr.s_addr, ifa);
+	rcu_read_unlock();
+	dev_put(dev);
+	return ret;
+}
+
+/* Of IPv6 the usual 64 bits of a prefix are compared. */
+bool mc_rail_onlink(struct mc_rail *rail, const struct sockaddr_storage *addr)
+{
+	if (rail->addr.ss_family == AF_INET)
+		return onlink4((struct sockaddr_in *)&rail->addr, (const struct sockaddr_in *)addr);
+	return ipv6_prefix_equal(&((struct sockaddr_in6 *)&rail->addr)->sin6_addr,
+				 &((const struct sockaddr_in6 *)addr)->sin6_addr, 64);
 }
 
 /* The port is at the same place in both families. */

@@ -69,6 +69,9 @@ struct mc_rail *mc_rail_nth(int family, u32 n);
 
 u32 mc_rail_count(int family);
 struct mc_rail *mc_rail_find(u32 id);	/* with a reference, or NULL */
+u64 mc_rail_speed(struct mc_rail *rail);	/* of its port, bytes in a ms; 1 when nothing is known */
+bool mc_rail_onlink(struct mc_rail *rail, const struct sockaddr_storage *addr);	/* of the rail's own subnet */
+bool mc_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b);	/* ports aside */
 u16 mc_rail_port(const struct mc_rail *rail);
 
 #endif /* MC_RAIL_H */

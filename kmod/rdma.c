@@ -59,7 +59,8 @@ void mc_rdma_submit(struct mc_req *req)
 	mc_req_get(req);	/* it may complete as soon as it is on the queue */
 	mutex_lock(&peer->lock);
 	gone = peer->gone;
-	idle = !peer->path;
+	idle = !peer->nlive || !peer->wanted;
+	peer->used_at = jiffies;
 	if (!gone) {
 		req->net_queued = true;
 		list_add_tail(&req->net_link, &peer->fifo);
@@ -81,15 +82,21 @@ void mc_rdma_submit(struct mc_req *req)
 	mc_req_put(req);
 }
 
+static struct mc_link *slice_link(struct mc_slice *slice)
+{
+	struct mc_conn *conn = slice->path;
+
+	return mc_to_link(conn->set);
+}
+
 /*
- * Waiting slices of the request end here. A WRITE among them was sent on a set that broke and whose destruction the
- * owner has not confirmed yet: it may still be executed, so it ends unfenced.
+ * Waiting slices of the request end here. A WRITE among them was sent on a link that broke and whose destruction the
+ * owner may not have confirmed yet: then it may still be executed, and it ends unfenced.
  */
 void mc_rdma_abort(struct mc_req *req, bool fence)
 {
 	struct mc_peer *peer = req_peer(req);
 	struct mc_slice *slice, *next;
-	bool posted = false;
 	ENDING(end);
 
 	mutex_lock(&peer->lock);
@@ -98,35 +105,40 @@ void mc_rdma_abort(struct mc_req *req, bool fence)
 	list_for_each_entry_safe(slice, next, &peer->retry, link) {
 		if (slice->req != req)
 			continue;
-		slice->unfenced = req->write;
+		slice->unfenced = slice->fence;
 		list_move_tail(&slice->link, &end.slices);
 	}
 	list_for_each_entry(slice, &peer->posted, link)
-		posted |= slice->req == req;
-	if (fence && posted && peer->path)
-		mc_cset_break(&peer->path->set, -ETIMEDOUT, "a request reached its deadline");
+		if (fence && slice->req == req)
+			mc_cset_break(&slice_link(slice)->set, -ETIMEDOUT, "a request reached its deadline");
 	mutex_unlock(&peer->lock);
 	finish(&end, 0);
 }
 
-void mc_rdma_fenced(struct mc_peer *peer)
+bool mc_rdma_unfenced(struct mc_peer *peer, u32 epoch)
 {
-	struct mc_slice *slice, *next;
-	ENDING(failed);
-	ENDING(stopped);
+	struct mc_slice *slice;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(slice, &peer->retry, link)
+		if (slice->fence == epoch)
+			return true;
+	return false;
+}
+
+void mc_rdma_fenced(struct mc_peer *peer, u32 epoch)
+{
+	struct mc_slice *slice;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry_safe(slice, next, &peer->retry, link) {
-		slice->unfenced = false;
+	list_for_each_entry(slice, &peer->retry, link) {
+		if (slice->fence != epoch)
+			continue;
+		slice->fence = 0;
 		trace_mc_slice_fence(slice->req, slice);
-		if (READ_ONCE(slice->req->stop_err))
-			list_move_tail(&slice->link, &stopped.slices);
-		else if (slice->tries >= MC_TRIES_MAX)
-			list_move_tail(&slice->link, &failed.slices);
 	}
 	mutex_unlock(&peer->lock);
-	finish(&stopped, 0);
-	finish(&failed, -EIO);
+	queue_work(mc_net_wq, &peer->pump_work);
 }
 
 void mc_rdma_fail_all(struct mc_peer *peer, int err)
@@ -139,7 +151,7 @@ void mc_rdma_fail_all(struct mc_peer *peer, int err)
 	list_for_each_entry_safe(req, nr, &peer->fifo, net_link)
 		unqueue(req, &end);
 	list_for_each_entry_safe(slice, ns, &peer->retry, link) {
-		slice->unfenced = slice->req->write;
+		slice->unfenced = slice->fence;
 		list_move_tail(&slice->link, &end.slices);
 	}
 	mutex_unlock(&peer->lock);
@@ -173,23 +185,41 @@ static void flip_landed(struct mc_slice *slice)
 }
 
 /*
- * A failed slice waits for the next path, unless its request was stopped: then it ends now. A READ that has flushed
- * does not touch the buffer any more; a WRITE may still be on its way.
+ * A failed slice waits for another link, unless its request was stopped: then it ends now. A READ that has flushed
+ * does not touch the buffer any more; a WRITE may still be on its way and waits until its link is fenced.
  *
  * Returns true when the slice has ended.
  */
-static bool settle(struct mc_peer *peer, struct mc_slice *slice, enum ib_wc_status status)
+static bool settle(struct mc_link *link, struct mc_slice *slice, enum ib_wc_status status)
 {
-	if (status == IB_WC_SUCCESS)
+	if (status == IB_WC_SUCCESS) {
+		link->carried = true;
 		return true;
+	}
 	if (status != IB_WC_WR_FLUSH_ERR)
 		slice->tries++;
 	if (READ_ONCE(slice->req->stop_err)) {
 		slice->unfenced = slice->req->write;
 		return true;
 	}
-	list_add_tail(&slice->link, &peer->retry);
+	slice->fence = slice->req->write ? link->set.epoch : 0;
+	list_add_tail(&slice->link, &link->path->peer->retry);
 	return false;
+}
+
+/* It is not posted any more, whatever became of it. */
+static void unpost(struct mc_link *link, struct mc_conn *conn, struct mc_slice *slice, u64 ns)
+{
+	struct mc_peer *peer = link->path->peer;
+	struct mc_rlease *lease = mc_rseg_lease(mc_to_rseg(slice->req->target), link->set.epoch);
+
+	lockdep_assert_held(&peer->lock);
+	conn->credits++;
+	peer->nposted--;
+	peer->window -= slice->len;
+	if (lease)
+		lease->posted--;
+	mc_score_done(&link->path->score, slice->len, slice->ahead, ns);
 }
 
 static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
@@ -197,14 +227,15 @@ static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 	struct mc_slice *slice = container_of(wc->wr_cqe, struct mc_slice, cqe);
 	enum ib_wc_status status = wc->status;
 	struct mc_conn *conn = slice->path;
-	struct mc_path *path = mc_to_path(conn->set);
+	struct mc_link *link = mc_to_link(conn->set);
+	struct mc_path *path = link->path;
 	struct mc_peer *peer = path->peer;
 	int err = 0;
 	bool ended;
 
 	if (mc_fault_value(wc_delay_ms))
 		msleep(min_t(u64, mc_fault_value(wc_delay_ms), 10000));
-	if (status == IB_WC_SUCCESS && mc_fault_hit(wc_status))
+	if (status == IB_WC_SUCCESS && (mc_fault_hit(wc_status) || mc_fault_value(wc_fail)))
 		status = IB_WC_RETRY_EXC_ERR;
 	if (status == IB_WC_SUCCESS)
 		flip_landed(slice);
@@ -214,10 +245,8 @@ static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 		mc_count_latency(&path->rail->counters, slice->req->write, ktime_get_ns() - slice->posted_at);
 	mutex_lock(&peer->lock);
 	list_del_init(&slice->link);
-	conn->credits++;
-	peer->nposted--;
-	mc_to_rseg(slice->req->target)->posted--;
-	ended = settle(peer, slice, status);
+	unpost(link, conn, slice, status == IB_WC_SUCCESS ? max(ktime_get_ns() - slice->posted_at, 1ULL) : 0);
+	ended = settle(link, slice, status);
 	mutex_unlock(&peer->lock);
 	if (status != IB_WC_SUCCESS && status != IB_WC_WR_FLUSH_ERR)
 		mc_cset_break(conn->set, -EIO, "data connection %u: %s", conn->index, ib_wc_status_msg(status));
@@ -229,13 +258,13 @@ static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 		mc_slice_done(slice, err);
 }
 
-static struct mc_conn *pick_conn(struct mc_path *path)
+static struct mc_conn *pick_conn(struct mc_link *link)
 {
 	struct mc_conn *best = NULL, *conn;
 	int i;
 
 	for (i = 1; i <= MC_DATA_QPS; i++) {
-		conn = &path->set.conn[i];
+		conn = &link->set.conn[i];
 		if (conn->credits > 0 && (!best || conn->credits > best->credits))
 			best = conn;
 	}
@@ -247,7 +276,7 @@ static u64 buf_at(struct mc_slice *slice)
 	return slice->req->mem->page_off + slice->req->buf_off + slice->off;
 }
 
-/* A slice that was cut for another device may cross chunks of this one. */
+/* A slice that was cut when other devices were there may cross chunks of this one. */
 static bool fits(struct mc_slice *slice, u8 loc_shift, u8 rem_shift)
 {
 	u64 loc = buf_at(slice), rem = slice->req->tgt_off + slice->off, last = slice->len - 1;
@@ -255,11 +284,78 @@ static bool fits(struct mc_slice *slice, u8 loc_shift, u8 rem_shift)
 	return loc >> loc_shift == (loc + last) >> loc_shift && rem >> rem_shift == (rem + last) >> rem_shift;
 }
 
-static int post(struct mc_path *path, struct mc_conn *conn, struct mc_slice *slice)
+/**
+ * struct way - where a slice can go
+ * @link: live link
+ * @conn: its connection with the most room
+ * @lease: keys of the segment
+ */
+struct way {
+	struct mc_link *link;
+	struct mc_conn *conn;
+	struct mc_rlease *lease;
+};
+
+/**
+ * struct ways - all of them, and what they have in common
+ * @n: entries of @way
+ * @way: with room for a slice
+ * @score: the same for the scheduler
+ * @loc_shift: smallest chunk of any live link's device
+ * @rem_shift: the same on the segment's side
+ */
+struct ways {
+	u32 n;
+	struct way way[MC_PATHS_MAX];
+	struct mc_score_way score[MC_PATHS_MAX];
+	u8 loc_shift;
+	u8 rem_shift;
+};
+
+static void add_way(struct ways *ways, struct mc_link *link, struct mc_rlease *lease, struct mc_req *req)
 {
-	struct mc_req *req = slice->req;
+	struct mc_conn *conn = pick_conn(link);
+
+	if (!conn || ways->n == MC_PATHS_MAX)
+		return;
+	ways->way[ways->n] = (struct way) { .link = link, .conn = conn, .lease = lease };
+	ways->score[ways->n].score = &link->path->score;
+	ways->score[ways->n++].weight = 1;
+}
+
+/* The links that can take a slice of the request now; @slice: one that is cut already, or NULL. */
+static void find_ways(struct mc_peer *peer, struct mc_req *req, struct mc_slice *slice, struct ways *ways)
+{
 	struct mc_rseg *rseg = mc_to_rseg(req->target);
-	u8 shift = path->set.dev->chunk_shift;
+	struct mc_rlease *lease;
+	struct mc_path *path;
+	struct mc_link *link;
+
+	ways->n = 0;
+	ways->loc_shift = ways->rem_shift = 63;
+	list_for_each_entry(path, &peer->paths, link) {
+		link = mc_path_live(path);
+		lease = link ? mc_rseg_lease(rseg, link->set.epoch) : NULL;
+		if (!lease || lease->refused || lease->ack_due)
+			continue;
+		ways->loc_shift = min(ways->loc_shift, link->set.dev->chunk_shift);
+		ways->rem_shift = min(ways->rem_shift, lease->chunk_shift);
+		if (!slice || fits(slice, link->set.dev->chunk_shift, lease->chunk_shift))
+			add_way(ways, link, lease, req);
+	}
+}
+
+static struct way *pick_way(struct mc_peer *peer, struct ways *ways, u32 len)
+{
+	int i = mc_score_pick(ways->score, ways->n, len, &peer->picks);
+
+	return i < 0 ? NULL : &ways->way[i];
+}
+
+static int post(struct way *way, struct mc_slice *slice)
+{
+	struct mc_cset *set = &way->link->set;
+	struct mc_req *req = slice->req;
 	struct ib_sge sge = { .addr = buf_at(slice), .length = slice->len };
 	struct ib_rdma_wr wr = {
 		.wr = {
@@ -268,19 +364,18 @@ static int post(struct mc_path *path, struct mc_conn *conn, struct mc_slice *sli
 		},
 		.remote_addr = req->tgt_off + slice->off,
 	};
+	u64 chunk = wr.remote_addr >> way->lease->chunk_shift;
 	int ret = -ENOTCONN;
 
-	if (!fits(slice, shift, rseg->chunk_shift) || wr.remote_addr >> rseg->chunk_shift >= rseg->nkeys)
+	if (chunk >= way->lease->nkeys)
 		return -ERANGE;
-	if (!mc_mrset_lkey(req->mem, path->set.dev, sge.addr >> shift, &sge.lkey))
+	if (!mc_mrset_lkey(req->mem, set->dev, sge.addr >> set->dev->chunk_shift, &sge.lkey))
 		return -EAGAIN;
-	wr.rkey = rseg->keys[wr.remote_addr >> rseg->chunk_shift];
-	slice->cqe.done = slice_wc;
-	slice->path = conn;
-	mutex_lock(&path->set.post_lock);
-	if (!path->set.dead && !mc_cset_broken(&path->set))
-		ret = ib_post_send(conn->id->qp, &wr.wr, NULL);
-	mutex_unlock(&path->set.post_lock);
+	wr.rkey = way->lease->keys[chunk];
+	mutex_lock(&set->post_lock);
+	if (!set->dead && !mc_cset_broken(set))
+		ret = ib_post_send(way->conn->id->qp, &wr.wr, NULL);
+	mutex_unlock(&set->post_lock);
 	return ret;
 }
 
@@ -288,7 +383,7 @@ static void count_posted(struct mc_path *path, struct mc_slice *slice)
 {
 	mc_count(&path->peer->counters, MC_COUNT_INFLIGHT, 1);
 	mc_count(&path->rail->counters, MC_COUNT_INFLIGHT, 1);
-	if (!slice->tries)
+	if (!slice->tries && !slice->again)
 		return;
 	mc_count(&path->peer->counters, MC_COUNT_RETRIES, 1);
 	mc_count(&path->rail->counters, MC_COUNT_RETRIES, 1);
@@ -302,47 +397,58 @@ enum pump { PUMP_IDLE, PUMP_MORE, PUMP_REGISTER, PUMP_LATER };
  * @end: what has ended
  * @err: what it ends with, 0: what stopped the request
  * @req: PUMP_REGISTER: its next chunk is not registered; with a reference
+ * @link: PUMP_REGISTER: with the device of this link; with a reference
  * @chunk: PUMP_REGISTER: which
  */
 struct pump_step {
 	struct ending end;
 	int err;
 	struct mc_req *req;
+	struct mc_link *link;
 	u64 chunk;
 };
 
-static enum pump need_chunk(struct pump_step *st, struct mc_req *req, u64 at, u8 shift)
+static enum pump need_chunk(struct pump_step *st, struct mc_req *req, struct mc_link *link, u64 at)
 {
 	mc_req_get(req);
+	mc_cset_get(&link->set);
 	st->req = req;
-	st->chunk = at >> shift;
+	st->link = link;
+	st->chunk = at >> link->set.dev->chunk_shift;
 	return PUMP_REGISTER;
 }
 
-static enum pump send(struct mc_path *path, struct mc_conn *conn, struct mc_slice *slice, struct pump_step *st)
+/* Everything is in place before the completion can come. */
+static void book(struct mc_peer *peer, struct way *way, struct mc_slice *slice)
 {
-	struct mc_peer *peer = path->peer;
+	list_add_tail(&slice->link, &peer->posted);
+	peer->nposted++;
+	peer->window += slice->len;
+	way->lease->posted++;
+	way->conn->credits--;
+	count_posted(way->link->path, slice);
+	slice->cqe.done = slice_wc;
+	slice->path = way->conn;
+	slice->posted_at = ktime_get_ns();
+	slice->ahead = mc_score_post(&way->link->path->score, slice->len);
+	slice->again = true;
+	if (!slice->req->rail)
+		slice->req->rail = way->link->path->rail->id;
+}
+
+static enum pump send(struct mc_peer *peer, struct way *way, struct mc_slice *slice, struct pump_step *st)
+{
 	struct mc_req *req = slice->req;
 	int ret;
 
-	/* Everything is in place before the completion can come. */
-	list_add_tail(&slice->link, &peer->posted);
-	peer->nposted++;
-	mc_to_rseg(req->target)->posted++;
-	conn->credits--;
-	count_posted(path, slice);
-	if (!req->rail)
-		req->rail = path->rail->id;
+	book(peer, way, slice);
 	trace_mc_slice_post(req, slice);
-	slice->posted_at = ktime_get_ns();
-	ret = post(path, conn, slice);
+	ret = post(way, slice);
 	if (!ret)
 		return PUMP_MORE;
-	conn->credits++;
-	mc_to_rseg(req->target)->posted--;
-	peer->nposted--;
+	unpost(way->link, way->conn, slice, 0);
 	mc_count(&peer->counters, MC_COUNT_INFLIGHT, -1);
-	mc_count(&path->rail->counters, MC_COUNT_INFLIGHT, -1);
+	mc_count(&way->link->path->rail->counters, MC_COUNT_INFLIGHT, -1);
 	if (ret == -ERANGE) {
 		st->err = -EIO;
 		list_move_tail(&slice->link, &st->end.slices);
@@ -350,94 +456,113 @@ static enum pump send(struct mc_path *path, struct mc_conn *conn, struct mc_slic
 	}
 	list_move(&slice->link, &peer->retry);
 	if (ret == -EAGAIN)
-		return need_chunk(st, req, buf_at(slice), path->set.dev->chunk_shift);
-	mc_cset_break(&path->set, ret, "a slice could not be posted: error %d", ret);
+		return need_chunk(st, req, way->link, buf_at(slice));
+	mc_cset_break(&way->link->set, ret, "a slice could not be posted: error %d", ret);
+	return PUMP_MORE;
+}
+
+/* The slice's own end, if it has come: what stopped its request, a segment that is gone, too many failures. */
+static bool is_over(struct mc_slice *slice, struct pump_step *st)
+{
+	if (mc_to_rseg(slice->req->target)->stale)
+		st->err = -ESTALE;
+	else if (READ_ONCE(slice->req->stop_err))
+		st->err = 0;
+	else if (slice->tries >= MC_TRIES_MAX)
+		st->err = -EIO;
+	else
+		return false;
+	slice->unfenced = slice->fence;
+	list_move_tail(&slice->link, &st->end.slices);
+	return true;
+}
+
+/* Slices whose old link is not fenced yet stay where they are. */
+static enum pump retry_one(struct mc_peer *peer, struct pump_step *st, struct ways *ways)
+{
+	struct mc_slice *slice, *next;
+	struct way *way;
+
+	list_for_each_entry_safe(slice, next, &peer->retry, link) {
+		if (slice->fence)
+			continue;
+		if (is_over(slice, st))
+			return PUMP_MORE;
+		find_ways(peer, slice->req, slice, ways);
+		way = pick_way(peer, ways, slice->len);
+		if (!way)
+			continue;
+		list_del_init(&slice->link);
+		trace_mc_slice_retry(slice->req, slice);
+		return send(peer, way, slice, st);
+	}
 	return PUMP_IDLE;
 }
 
-static enum pump retry_one(struct mc_path *path, struct mc_conn *conn, struct pump_step *st)
+static enum pump cut_req(struct mc_peer *peer, struct mc_req *req, struct pump_step *st, struct ways *ways)
 {
-	struct mc_slice *slice = list_first_entry(&path->peer->retry, struct mc_slice, link);
-	struct mc_rseg *rseg = mc_to_rseg(slice->req->target);
-
-	list_del_init(&slice->link);
-	if (rseg->stale || READ_ONCE(slice->req->stop_err)) {
-		st->err = rseg->stale ? -ESTALE : 0;
-		list_add_tail(&slice->link, &st->end.slices);
-		return PUMP_MORE;
-	}
-	trace_mc_slice_retry(slice->req, slice);
-	return send(path, conn, slice, st);
-}
-
-/* Requests take turns slice by slice: a huge one does not keep the others waiting. */
-static enum pump cut_one(struct mc_path *path, struct mc_conn *conn, struct pump_step *st)
-{
-	struct mc_peer *peer = path->peer;
-	struct mc_req *req = list_first_entry(&peer->fifo, struct mc_req, net_link);
-	struct mc_rseg *rseg = mc_to_rseg(req->target);
-	u8 shift = path->set.dev->chunk_shift;
+	u64 at = req->mem->page_off + req->buf_off + req->cut_off;
 	struct mc_slice *slice;
-	u64 at;
+	struct way *way;
 	u32 lkey;
 
-	if (rseg->stale || mc_req_all_cut(req)) {
-		st->err = mc_req_all_cut(req) ? 0 : -ESTALE;
-		unqueue(req, &st->end);
-		return PUMP_MORE;
-	}
-	at = req->mem->page_off + req->buf_off + req->cut_off;
-	if (!mc_mrset_lkey(req->mem, path->set.dev, at >> shift, &lkey))
-		return need_chunk(st, req, at, shift);
-	slice = mc_req_cut(req, 1ULL << shift, 1ULL << rseg->chunk_shift);
+	find_ways(peer, req, NULL, ways);
+	way = pick_way(peer, ways, min_t(u64, req->len - req->cut_off, mc_slice_bytes));
+	if (!way)
+		return PUMP_IDLE;
+	if (!mc_mrset_lkey(req->mem, way->link->set.dev, at >> way->link->set.dev->chunk_shift, &lkey))
+		return need_chunk(st, req, way->link, at);
+	slice = mc_req_cut(req, 1ULL << ways->loc_shift, 1ULL << ways->rem_shift);
 	if (IS_ERR(slice))
 		return PUMP_LATER;
 	if (!slice)
 		return PUMP_MORE;	/* stopped just now: the next step takes it off */
 	list_move_tail(&req->net_link, &peer->fifo);
-	return send(path, conn, slice, st);
+	return send(peer, way, slice, st);
 }
 
-static enum pump pump_one(struct mc_peer *peer, struct pump_step *st)
+/* Requests take turns slice by slice: a huge one does not keep the others waiting. */
+static enum pump cut_one(struct mc_peer *peer, struct pump_step *st, struct ways *ways)
 {
-	struct mc_path *path = peer->path;
-	struct mc_conn *conn;
+	struct mc_req *req, *next;
+	enum pump what;
 
-	if (!path || mc_cset_broken(&path->set))
-		return PUMP_IDLE;
-	conn = pick_conn(path);
-	if (!conn)
-		return PUMP_IDLE;	/* a completion gives a credit back and comes here again */
-	if (!list_empty(&peer->retry))
-		return retry_one(path, conn, st);
-	if (!list_empty(&peer->fifo))
-		return cut_one(path, conn, st);
+	list_for_each_entry_safe(req, next, &peer->fifo, net_link) {
+		if (mc_to_rseg(req->target)->stale || mc_req_all_cut(req)) {
+			st->err = mc_req_all_cut(req) ? 0 : -ESTALE;
+			unqueue(req, &st->end);
+			return PUMP_MORE;
+		}
+		what = cut_req(peer, req, st, ways);
+		if (what != PUMP_IDLE)
+			return what;
+	}
 	return PUMP_IDLE;
 }
 
-static void register_chunk(struct mc_path *path, struct pump_step *st)
+/* Without room nothing happens: a completion makes some and comes here again. */
+static enum pump pump_one(struct mc_peer *peer, struct pump_step *st, struct ways *ways)
 {
-	int ret = mc_mrset_ensure(st->req->mem, &path->set, st->chunk, 1);
+	enum pump what = PUMP_IDLE;
 
-	/* A broken path is no fault of the request: it waits for the next one. */
-	if (ret && ret != -ENOTCONN && !mc_cset_broken(&path->set))
+	if (!peer->nlive || peer->window >= mc_window)
+		return PUMP_IDLE;
+	what = retry_one(peer, st, ways);
+	return what == PUMP_IDLE ? cut_one(peer, st, ways) : what;
+}
+
+static void register_chunk(struct pump_step *st)
+{
+	int ret = mc_mrset_ensure(st->req->mem, &st->link->set, st->chunk, 1);
+
+	/* A broken link is no fault of the request: it waits for the next one. */
+	if (ret && ret != -ENOTCONN && !mc_cset_broken(&st->link->set))
 		mc_req_stop(st->req, ret);
+	mc_cset_put(&st->link->set);
 	mc_req_put(st->req);
 }
 
-static struct mc_path *live_path(struct mc_peer *peer)
-{
-	struct mc_path *path;
-
-	mutex_lock(&peer->lock);
-	path = peer->path;
-	if (path)
-		mc_cset_get(&path->set);
-	mutex_unlock(&peer->lock);
-	return path;
-}
-
-static enum pump step(struct mc_peer *peer, struct mc_path *path)
+static enum pump step(struct mc_peer *peer, struct ways *ways)
 {
 	struct pump_step st = { .end = { LIST_HEAD_INIT(st.end.slices), LIST_HEAD_INIT(st.end.reqs) } };
 	enum pump what;
@@ -445,29 +570,46 @@ static enum pump step(struct mc_peer *peer, struct mc_path *path)
 	if (mc_fault_value(post_delay_ms))
 		msleep(mc_fault_value(post_delay_ms));
 	mutex_lock(&peer->lock);
-	what = peer->path == path ? pump_one(peer, &st) : PUMP_IDLE;
+	what = pump_one(peer, &st, ways);
 	mutex_unlock(&peer->lock);
 	finish(&st.end, st.err);
 	if (what == PUMP_REGISTER)
-		register_chunk(path, &st);
+		register_chunk(&st);
 	return what;
+}
+
+static void send_acks(struct mc_peer *peer)
+{
+	struct mc_link *links[MC_PATHS_MAX];
+	struct mc_path *path;
+	u32 i, n = 0;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(path, &peer->paths, link) {
+		if (!mc_path_live(path) || n == MC_PATHS_MAX)
+			continue;
+		links[n++] = path->cur;
+		mc_cset_get(&path->cur->set);
+	}
+	mutex_unlock(&peer->lock);
+	for (i = 0; i < n; i++) {
+		mc_rseg_acks(links[i]);
+		mc_cset_put(&links[i]->set);
+	}
 }
 
 /* Only this work item cuts and posts; submitters and completions queue it. */
 void mc_rdma_pump(struct work_struct *work)
 {
 	struct mc_peer *peer = container_of(work, struct mc_peer, pump_work);
-	struct mc_path *path = live_path(peer);
+	struct ways ways;
 	enum pump what;
 
-	if (!path)
-		return;
 	do {
-		what = step(peer, path);
+		what = step(peer, &ways);
 		if (what == PUMP_LATER)
 			msleep(20);	/* no memory for a slice */
 		cond_resched();
 	} while (what != PUMP_IDLE);
-	mc_rseg_acks(path);
-	mc_cset_put(&path->set);
+	send_acks(peer);
 }

@@ -14,12 +14,20 @@ void mc_rdma_abort(struct mc_req *req, bool fence);
 void mc_rdma_pump(struct work_struct *work);	/* mc_peer.pump_work */
 
 /**
- * mc_rdma_fenced - a new path is live: no slice of an older one can be executed any more
- * @peer: peer
- *
- * Ends the waiting slices whose requests were stopped and those that failed too often; the rest is posted again.
+ * mc_rdma_unfenced - are there WRITEs that an old link may still execute?
+ * @peer: peer; its lock is held
+ * @epoch: the link, which is drained on this side
  */
-void mc_rdma_fenced(struct mc_peer *peer);
+bool mc_rdma_unfenced(struct mc_peer *peer, u32 epoch);
+
+/**
+ * mc_rdma_fenced - the owner has destroyed its end of a link: no slice of it can be executed any more
+ * @peer: peer
+ * @epoch: the link
+ *
+ * Its slices end if their requests were stopped or if they failed too often; the rest is posted again.
+ */
+void mc_rdma_fenced(struct mc_peer *peer, u32 epoch);
 
 /**
  * mc_rdma_fail_all - there is no path and none in sight

@@ -121,14 +121,37 @@ out:
 	return ret;
 }
 
-static void adopt(struct mc_rseg *rseg, struct lease_info *info, u32 epoch)
+static void lease_free(struct mc_rlease *lease)
 {
-	swap(rseg->keys, info->keys);
-	rseg->nkeys = info->nkeys;
-	rseg->chunk_shift = info->chunk_shift;
-	rseg->lease = info->lease;
-	rseg->epoch = epoch;
-	rseg->ack_due = false;
+	if (!lease)
+		return;
+	kvfree(lease->keys);
+	kfree(lease);
+}
+
+/* What the owner said, ready to be put on a segment's list: the keys become the lease's. */
+static struct mc_rlease *lease_make(struct mc_link *link, struct lease_info *info)
+{
+	struct mc_rlease *lease = kzalloc(sizeof(*lease), GFP_KERNEL);
+
+	if (!lease)
+		return NULL;
+	lease->epoch = link->set.epoch;
+	lease->lease = info->lease;
+	lease->chunk_shift = info->chunk_shift;
+	lease->nkeys = info->nkeys;
+	swap(lease->keys, info->keys);
+	return lease;
+}
+
+struct mc_rlease *mc_rseg_lease(struct mc_rseg *rseg, u32 epoch)
+{
+	struct mc_rlease *lease;
+
+	list_for_each_entry(lease, &rseg->leases, link)
+		if (lease->epoch == epoch)
+			return lease;
+	return NULL;
 }
 
 static struct mc_rseg *find_live(struct mc_peer *peer, const u8 *seg)
@@ -150,62 +173,80 @@ static struct mc_rseg *make(struct mc_peer *peer, const u8 *seg, struct lease_in
 	if (!rseg)
 		return NULL;
 	mc_target_init(&rseg->target, &mc_rdma_ops, seg, info->len, false);
+	INIT_LIST_HEAD(&rseg->leases);
 	rseg->peer = peer;
 	mc_peer_get(peer);
 	return rseg;
 }
 
+/* The other live paths open it too, each in its own work item. */
+static void tell_others(struct mc_peer *peer, struct mc_link *link)
+{
+	struct mc_path *path;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(path, &peer->paths, link)
+		if (path->cur && path->cur != link && !path->gone)
+			mod_delayed_work(mc_net_wq, &path->work, 0);
+}
+
 /*
  * Add a freshly opened segment. If another caller was faster, its segment is returned and the lease closed again; if
- * the path broke or the owner revoked something meanwhile, the keys may be worthless: NULL, try again.
+ * the link broke or the owner revoked something meanwhile, the keys may be worthless: NULL, try again.
  */
-static struct mc_rseg *publish(struct mc_path *path, struct mc_rseg *mine, struct lease_info *info, u32 revokes)
+static struct mc_rseg *publish(struct mc_link *link, struct mc_rseg *mine, struct mc_rlease *lease, u32 revokes)
 {
-	struct mc_peer *peer = path->peer;
+	struct mc_peer *peer = link->path->peer;
 	struct mc_rseg *rseg = NULL;
 
 	mutex_lock(&peer->lock);
-	if (peer->path == path && path->revokes == revokes) {
+	if (link->path->cur == link && link->revokes == revokes) {
 		rseg = find_live(peer, mine->target.seg_uuid);
 		if (!rseg) {
 			rseg = mine;
-			adopt(rseg, info, path->set.epoch);
+			list_add_tail(&lease->link, &rseg->leases);
 			list_add_tail(&rseg->link, &peer->rsegs);
+			tell_others(peer, link);
 		}
 	}
 	mutex_unlock(&peer->lock);
 	if (rseg == mine)
 		return rseg;
-	close_lease(&path->set, info->lease);
+	close_lease(&link->set, lease->lease);
+	lease_free(lease);
 	mc_peer_put(peer);
 	kfree(mine);
 	return rseg;
 }
 
-static struct mc_rseg *open_on(struct mc_path *path, const u8 *seg, u32 timeout_ms)
+static struct mc_rseg *open_on(struct mc_link *link, const u8 *seg, u32 timeout_ms)
 {
-	u32 revokes = READ_ONCE(path->revokes);
+	u32 revokes = READ_ONCE(link->revokes);
+	struct mc_peer *peer = link->path->peer;
+	struct mc_rlease *lease;
 	struct lease_info info;
 	struct mc_rseg *rseg;
-	int ret = open_at_owner(&path->set, seg, &info, timeout_ms);
+	int ret = open_at_owner(&link->set, seg, &info, timeout_ms);
 
 	if (ret)
 		return ERR_PTR(ret);
-	rseg = make(path->peer, seg, &info);
-	if (!rseg) {
-		close_lease(&path->set, info.lease);
-		kvfree(info.keys);
+	rseg = make(peer, seg, &info);
+	lease = rseg ? lease_make(link, &info) : NULL;
+	kvfree(info.keys);
+	if (!lease) {
+		close_lease(&link->set, info.lease);
+		if (rseg)
+			mc_peer_put(peer);
+		kfree(rseg);
 		return ERR_PTR(-ENOMEM);
 	}
-	rseg = publish(path, rseg, &info, revokes);
-	kvfree(info.keys);
-	return rseg ?: ERR_PTR(-ENOTCONN);
+	return publish(link, rseg, lease, revokes) ?: ERR_PTR(-ENOTCONN);
 }
 
 static struct mc_rseg *open_by(struct mc_peer *peer, const u8 *seg, unsigned long deadline)
 {
 	struct mc_rseg *rseg;
-	struct mc_path *path;
+	struct mc_link *link;
 	long left;
 
 	for (;;) {
@@ -214,17 +255,17 @@ static struct mc_rseg *open_by(struct mc_peer *peer, const u8 *seg, unsigned lon
 		mutex_unlock(&peer->lock);
 		if (rseg)
 			return rseg;
-		path = mc_peer_path(peer, deadline);
-		if (IS_ERR(path))
-			return ERR_CAST(path);
+		link = mc_peer_link(peer, deadline);
+		if (IS_ERR(link))
+			return ERR_CAST(link);
 		left = deadline - jiffies;
-		rseg = left > 0 ? open_on(path, seg, jiffies_to_msecs(left)) : ERR_PTR(-ETIMEDOUT);
-		mc_cset_put(&path->set);
+		rseg = left > 0 ? open_on(link, seg, jiffies_to_msecs(left)) : ERR_PTR(-ETIMEDOUT);
+		mc_cset_put(&link->set);
 		if (rseg != ERR_PTR(-ENOTCONN))
 			return rseg;
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
-		/* The path broke; its successor is on the way. */
+		/* The link broke; another one or its successor will do. */
 		schedule_timeout_killable(HZ / 50);
 	}
 }
@@ -241,26 +282,44 @@ struct mc_target *mc_net_seg_open(const u8 *node, const u8 *seg, u64 timeout_ns)
 	return IS_ERR(rseg) ? ERR_CAST(rseg) : &rseg->target;
 }
 
-/* The last handle and the last request are gone, so nothing is queued or posted. */
+/* With a reference, or NULL. */
+static struct mc_link *link_of_epoch(struct mc_peer *peer, u32 epoch)
+{
+	struct mc_path *path;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(path, &peer->paths, link) {
+		if (!path->cur || path->cur->set.epoch != epoch)
+			continue;
+		mc_cset_get(&path->cur->set);
+		return path->cur;
+	}
+	return NULL;
+}
+
+/* The last handle and the last request are gone, so nothing is queued or posted. Off the list, nobody else sees it. */
 static void rseg_release(struct mc_target *target)
 {
 	struct mc_rseg *rseg = mc_to_rseg(target);
+	struct mc_rlease *lease, *next;
 	struct mc_peer *peer = rseg->peer;
-	struct mc_path *path;
+	struct mc_link *link;
 
 	mutex_lock(&peer->lock);
 	list_del(&rseg->link);
-	path = peer->path;
-	if (path && path->set.epoch == rseg->epoch && !rseg->stale)
-		mc_cset_get(&path->set);
-	else
-		path = NULL;
 	mutex_unlock(&peer->lock);
-	if (path) {
-		close_lease(&path->set, rseg->lease);
-		mc_cset_put(&path->set);
+	list_for_each_entry_safe(lease, next, &rseg->leases, link) {
+		mutex_lock(&peer->lock);
+		/* The acknowledgement of a revocation is a close as well. */
+		link = lease->refused ? NULL : link_of_epoch(peer, lease->epoch);
+		mutex_unlock(&peer->lock);
+		if (link) {
+			close_lease(&link->set, lease->lease);
+			mc_cset_put(&link->set);
+		}
+		list_del(&lease->link);
+		lease_free(lease);
 	}
-	kvfree(rseg->keys);
 	mc_peer_put(peer);
 	kfree(rseg);
 }
@@ -273,15 +332,15 @@ const struct mc_transport_ops mc_rdma_ops = {
 	.release = rseg_release,
 };
 
-/* The next segment that does not belong to this path yet, with a reference. */
-static struct mc_rseg *next_old(struct mc_path *path)
+/* The next segment that is not open on this link yet, with a reference. */
+static struct mc_rseg *next_unopened(struct mc_link *link)
 {
-	struct mc_peer *peer = path->peer;
+	struct mc_peer *peer = link->path->peer;
 	struct mc_rseg *rseg, *found = NULL;
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(rseg, &peer->rsegs, link) {
-		if (rseg->stale || rseg->epoch == path->set.epoch || !kref_get_unless_zero(&rseg->target.kref))
+		if (rseg->stale || mc_rseg_lease(rseg, link->set.epoch) || !kref_get_unless_zero(&rseg->target.kref))
 			continue;
 		found = rseg;
 		break;
@@ -290,61 +349,117 @@ static struct mc_rseg *next_old(struct mc_path *path)
 	return found;
 }
 
-static int reopen_one(struct mc_path *path, struct mc_rseg *rseg, bool same)
+static bool open_elsewhere(struct mc_rseg *rseg)
 {
-	u32 revokes = READ_ONCE(path->revokes);
-	struct lease_info info = { };
-	int ret = same ? open_at_owner(&path->set, rseg->target.seg_uuid, &info, OPEN_MS) : -ESTALE;
+	struct mc_rlease *lease;
 
-	if (mc_cset_broken(&path->set)) {
-		kvfree(info.keys);
-		return -ENOTCONN;
-	}
-	mutex_lock(&path->peer->lock);
-	if (ret || info.len != rseg->target.len)
-		rseg->stale = true;
-	else if (path->revokes == revokes)	/* else it is asked for again */
-		adopt(rseg, &info, path->set.epoch);
-	mutex_unlock(&path->peer->lock);
-	kvfree(info.keys);
-	/* Too busy is no reason to call a segment gone: break the path and try once more. */
-	return ret == -ETIMEDOUT || ret == -ENOMEM ? ret : 0;
+	list_for_each_entry(lease, &rseg->leases, link)
+		if (!lease->refused)
+			return true;
+	return false;
 }
 
-int mc_rseg_reopen(struct mc_path *path, bool same)
+/*
+ * That the owner does not know it, or that it is another one, is the end of a segment, and so is any refusal when it is
+ * open on no other link. Returns what is to be freed.
+ */
+static struct mc_rlease *settle(struct mc_link *link, struct mc_rseg *rseg, struct mc_rlease *lease, int err, u64 len,
+				u32 revokes)
+{
+	lockdep_assert_held(&link->path->peer->lock);
+	if (!err && len != rseg->target.len)
+		err = -ESTALE;
+	if (err == -ENOENT || err == -ESTALE || (err && !open_elsewhere(rseg)))
+		rseg->stale = true;
+	/* A revocation that found no segment may have been of this lease: it is asked for again. */
+	if (rseg->stale || (!err && link->revokes != revokes))
+		return lease;
+	lease->refused = err;
+	list_add_tail(&lease->link, &rseg->leases);
+	return NULL;
+}
+
+static int reopen_one(struct mc_link *link, struct mc_rseg *rseg)
+{
+	u32 revokes = READ_ONCE(link->revokes);
+	struct lease_info info = { };
+	struct mc_rlease *lease;
+	int ret = open_at_owner(&link->set, rseg->target.seg_uuid, &info, OPEN_MS);
+
+	lease = lease_make(link, &info);
+	kvfree(info.keys);
+	if (!lease || mc_cset_broken(&link->set) || ret == -ETIMEDOUT || ret == -ENOMEM) {
+		/* Too busy is no reason to call a segment gone: break the link and try once more. */
+		lease_free(lease);
+		return !lease ? -ENOMEM : ret ?: -ENOTCONN;
+	}
+	mutex_lock(&link->path->peer->lock);
+	lease = settle(link, rseg, lease, ret, info.len, revokes);
+	mutex_unlock(&link->path->peer->lock);
+	lease_free(lease);
+	queue_work(mc_net_wq, &link->path->peer->pump_work);
+	return 0;
+}
+
+int mc_rseg_reopen(struct mc_link *link)
 {
 	struct mc_rseg *rseg;
 	int ret = 0;
 
-	while (!ret && (rseg = next_old(path))) {
-		ret = reopen_one(path, rseg, same);
+	while (!ret && !mc_cset_broken(&link->set) && (rseg = next_unopened(link))) {
+		ret = reopen_one(link, rseg);
 		mc_target_put(&rseg->target);
 	}
 	if (ret)
-		mc_cset_break(&path->set, ret, "segments could not be opened again: error %d", ret);
-	return ret;
+		mc_cset_break(&link->set, ret, "segments could not be opened again: error %d", ret);
+	return ret ?: mc_cset_broken(&link->set) ? -ENOTCONN : 0;
 }
 
-/* From here on nothing new is posted; the acknowledgement follows the last posted slice. */
-void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg)
+void mc_rseg_drop_link(struct mc_link *link)
 {
-	struct mc_peer *peer = path->peer;
+	struct mc_rlease *lease;
+	struct mc_rseg *rseg;
+
+	list_for_each_entry(rseg, &link->path->peer->rsegs, link) {
+		lease = mc_rseg_lease(rseg, link->set.epoch);
+		if (!lease)
+			continue;
+		list_del(&lease->link);
+		lease_free(lease);
+	}
+}
+
+void mc_rseg_all_stale(struct mc_peer *peer)
+{
+	struct mc_rseg *rseg;
+
+	list_for_each_entry(rseg, &peer->rsegs, link)
+		rseg->stale = true;
+	queue_work(mc_net_wq, &peer->pump_work);
+}
+
+/* From here on nothing new is posted; the acknowledgement follows the last slice that was posted on this link. */
+void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
+{
+	struct mc_peer *peer = link->path->peer;
+	struct mc_rlease *lease;
 	struct mc_rseg *rseg;
 	u8 seg[MC_UUID_LEN];
 	bool found = false;
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(rseg, &peer->rsegs, link) {
-		if (rseg->lease != msg->lease || rseg->epoch != path->set.epoch)
+		lease = mc_rseg_lease(rseg, link->set.epoch);
+		if (!lease || lease->refused || lease->lease != msg->lease)
 			continue;
 		memcpy(seg, rseg->target.seg_uuid, MC_UUID_LEN);
 		trace_mc_revoked(peer->node, seg, rseg->lease);
 		rseg->stale = true;
-		rseg->ack_due = true;
+		lease->ack_due = true;
 		found = true;
 	}
 	if (!found)
-		path->revokes++;
+		link->revokes++;
 	mutex_unlock(&peer->lock);
 	if (found) {
 		mc_event_seg_gone(peer->node, seg, NULL, 0, MC_REASON_OWNER);
@@ -356,31 +471,34 @@ void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg)
 	 * drop them.
 	 */
 	msg->type = MC_WIRE_REVOKE_ACK;
-	mc_ctrl_send(&path->set, msg);
+	mc_ctrl_send(&link->set, msg);
 }
 
-static bool next_ack(struct mc_path *path, u32 *lease)
+static bool next_ack(struct mc_link *link, u32 *id)
 {
+	struct mc_peer *peer = link->path->peer;
+	struct mc_rlease *lease;
 	struct mc_rseg *rseg;
 	bool found = false;
 
-	mutex_lock(&path->peer->lock);
-	list_for_each_entry(rseg, &path->peer->rsegs, link) {
-		if (!rseg->ack_due || rseg->posted || rseg->epoch != path->set.epoch)
+	mutex_lock(&peer->lock);
+	list_for_each_entry(rseg, &peer->rsegs, link) {
+		lease = mc_rseg_lease(rseg, link->set.epoch);
+		if (!lease || !lease->ack_due || lease->posted)
 			continue;
-		rseg->ack_due = false;
-		*lease = rseg->lease;
+		lease->ack_due = false;
+		*id = lease->lease;
 		found = true;
 		break;
 	}
-	mutex_unlock(&path->peer->lock);
+	mutex_unlock(&peer->lock);
 	return found;
 }
 
-void mc_rseg_acks(struct mc_path *path)
+void mc_rseg_acks(struct mc_link *link)
 {
 	struct mc_wire_msg msg = { .type = MC_WIRE_REVOKE_ACK };
 
-	while (next_ack(path, &msg.lease))
-		mc_ctrl_send(&path->set, &msg);
+	while (next_ack(link, &msg.lease))
+		mc_ctrl_send(&link->set, &msg);
 }

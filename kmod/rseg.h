@@ -5,49 +5,63 @@
 
 #include "engine.h"
 
-struct mc_path;
+struct mc_link;
 struct mc_peer;
 struct mc_wire_msg;
 
 /**
- * struct mc_rseg - one open segment of a peer; members without a note are protected by peer->lock
- * @target: what requests refer to
- * @peer: owner, with a reference; constant
- * @link: in the peer's list
- * @epoch: set that @lease and @keys belong to; 0: none
+ * struct mc_rlease - keys of a segment that are good on one link; protected by peer->lock
+ * @link: in the segment's list
+ * @epoch: the link
  * @lease: the owner's number for it
  * @chunk_shift: log2 of the bytes that one key covers
  * @nkeys: entries of @keys
  * @keys: remote keys by chunk
- * @stale: it is gone for good: requests end with ESTALE
+ * @refused: the owner could not open it over this link: others are used
  * @posted: slices on the wire
  * @ack_due: the owner revoked it and waits until @posted is 0
  */
-struct mc_rseg {
-	struct mc_target target;
-	struct mc_peer *peer;
+struct mc_rlease {
 	struct list_head link;
 	u32 epoch;
 	u32 lease;
 	u8 chunk_shift;
 	u32 nkeys;
 	u32 *keys;
-	bool stale;
+	bool refused;
 	u32 posted;
 	bool ack_due;
 };
 
 /**
- * mc_rseg_reopen - after a reconnect: open the peer's segments again
- * @path: new path, not live yet
- * @same: the owner's module is the same as before; if not, all its segments are stale
- *
- * Return: 0, or -errno when the path broke.
+ * struct mc_rseg - one open segment of a peer; members without a note are protected by peer->lock
+ * @target: what requests refer to
+ * @peer: owner, with a reference; constant
+ * @link: in the peer's list
+ * @leases: one for each live link
+ * @stale: it is gone for good: requests end with ESTALE
  */
-int mc_rseg_reopen(struct mc_path *path, bool same);
+struct mc_rseg {
+	struct mc_target target;
+	struct mc_peer *peer;
+	struct list_head link;
+	struct list_head leases;
+	bool stale;
+};
 
-void mc_rseg_revoke(struct mc_path *path, struct mc_wire_msg *msg);	/* the owner takes one back */
-void mc_rseg_acks(struct mc_path *path);	/* send the acknowledgements that are due */
+/**
+ * mc_rseg_reopen - open the peer's segments on a link on which they are not open yet
+ * @link: new link, not live yet, or one that was live when a segment was opened over another one
+ *
+ * Return: 0, or -errno when the link broke.
+ */
+int mc_rseg_reopen(struct mc_link *link);
+
+struct mc_rlease *mc_rseg_lease(struct mc_rseg *rseg, u32 epoch);	/* peer->lock held */
+void mc_rseg_drop_link(struct mc_link *link);	/* peer->lock held: nothing is posted on it any more */
+void mc_rseg_all_stale(struct mc_peer *peer);	/* peer->lock held */
+void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg);	/* the owner takes one back */
+void mc_rseg_acks(struct mc_link *link);	/* send the acknowledgements that are due */
 
 static inline struct mc_rseg *mc_to_rseg(struct mc_target *target)
 {

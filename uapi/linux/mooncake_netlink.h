@@ -20,7 +20,7 @@
  *   RAIL_GET      dump: RAIL_ID DEV_NAME ADDR PORT STATE, counters
  *   PEER_SET      NODE_UUID RAILS { RAIL { RAIL_ID ADDR PORT } ... }   adds or replaces a peer's addresses
  *   PEER_DEL      NODE_UUID
- *   PEER_GET      dump: NODE_UUID INSTANCE EPOCH STATE RAILS, counters
+ *   PEER_GET      dump: NODE_UUID INSTANCE EPOCH STATE RAILS PATHS, counters
  *   POOL_CREATE   NAME LEN [NUMA_NODE] [PAGE_SIZE]       -> SEG_UUID; EEXIST (name), EINVAL, ENOMEM
  *   POOL_DESTROY  SEG_UUID                               0 at once, drains in the background, again ENOENT
  *   POOL_GET      dump: SEG_UUID NAME LEN NUMA_NODE PAGE_SIZE STATE LEASES
@@ -134,6 +134,11 @@ enum mc_genl_attr {
 	MC_ATTR_HIST,		/* histogram of their latency from submission to completion, see MC_HIST_BUCKETS */
 	MC_ATTR_READ_HIST,	/* histogram of a rail: READ slices, from posting to completion */
 	MC_ATTR_WRITE_HIST,	/* the same for WRITE slices */
+	MC_ATTR_PATHS,		/* nest of MC_ATTR_PATH: a peer's, one for each local rail */
+	MC_ATTR_PATH,		/* nest: LOCAL_RAIL_ID RAIL_ID (partner) STATE EPOCH BANDWIDTH ATTEMPTS LAST_ERROR [UNREACHABLE] */
+	MC_ATTR_BANDWIDTH,	/* u64, measured bytes a second */
+	MC_ATTR_ATTEMPTS,	/* u32, attempts to connect that have ended */
+	MC_ATTR_UNREACHABLE,	/* u32, may repeat: a peer's rail that this path can't reach and leaves alone */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)

@@ -39,7 +39,7 @@ x 1 node "$N1" dddddddd-0000-4000-8000-000000000000 key
 x 1 key 2 $KEY
 x 1 rail rxe0 10.77.0.1 > /dev/null
 introduce
-ok "another cluster is refused" says "open EPROTO" x 1 open "$N2" "$s"
+ok "another cluster is refused" says "open ENOENT" x 1 open "$N2" "$s"
 reload 1
 join 1 key
 x 1 key 2 $KEY
