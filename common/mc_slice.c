@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "mc_slice.h"
 
-u32 mc_slice_len(u64 remaining, u32 block, u64 loc_left, u64 rem_left)
+u32 mc_slice_len(u64 remaining, u32 block, u32 tail, u64 loc_left, u64 rem_left)
 {
-	u64 len = remaining > (u64)block + block / 4 ? block : remaining;
+	u64 len = remaining > (u64)block + tail ? block : remaining;
 
 	if (len > loc_left)
 		len = loc_left;

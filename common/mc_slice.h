@@ -15,13 +15,13 @@ typedef uint32_t u32;
  * mc_slice_len - length of the next slice
  * @remaining: bytes of the request that are not cut yet, at least 1
  * @block: slice size, at least 1
+ * @tail: bytes of a rest that are not worth a slice of their own
  * @loc_left: bytes to the end of the registration chunk on the buffer's side, at least 1
  * @rem_left: the same on the segment's side
  *
- * A tail of up to a quarter of a block joins the last full block. The result is never 0 and never more than
- * @block + @block / 4.
+ * A rest of up to @tail bytes joins the last full block. The result is never 0 and never more than @block + @tail.
  */
-u32 mc_slice_len(u64 remaining, u32 block, u64 loc_left, u64 rem_left);
+u32 mc_slice_len(u64 remaining, u32 block, u32 tail, u64 loc_left, u64 rem_left);
 
 /**
  * mc_chunk_left - bytes from a position to the end of its chunk

@@ -190,13 +190,15 @@ struct mc_req {
  * @req: request
  * @loc_chunk: bytes of a registration chunk on the buffer's side, a power of two; 0: none
  * @rem_chunk: the same for the segment's side
+ * @block: bytes of a slice
+ * @tail: bytes of a rest that are not worth a slice of their own
  *
  * Cuts at chunk borders of both sides and at the slice size with tail merging (common/mc_slice.h). Chunks of a buffer
  * count from the start of its first page (mem->page_off included), those of a segment from offset 0.
  *
  * Return: the slice; NULL when nothing is left or the request was stopped; ERR_PTR(-ENOMEM): try again later.
  */
-struct mc_slice *mc_req_cut(struct mc_req *req, u64 loc_chunk, u64 rem_chunk);
+struct mc_slice *mc_req_cut(struct mc_req *req, u64 loc_chunk, u64 rem_chunk, u32 block, u32 tail);
 
 /**
  * mc_req_all_cut - nothing is left to cut, or the request was stopped
@@ -284,7 +286,10 @@ extern struct mc_node mc_node;
 extern struct workqueue_struct *mc_wq;	/* unbound; teardown, deadlines */
 extern struct kobject *mc_kobj;		/* /sys/class/misc/mooncake: rails and peers add directories below */
 extern struct dentry *mc_debugfs;	/* /sys/kernel/debug/mooncake */
+#define MC_SLICE_MIN	4096
+#define MC_SLICE_MAX	(16 << 20)
 extern unsigned int mc_slice_bytes;	/* module parameter slice_size */
+extern unsigned int mc_slice_tail;	/* module parameter slice_tail */
 extern unsigned long mc_mr_max;		/* module parameter mr_max, bytes: registrations are no larger */
 
 #endif /* MC_ENGINE_H */

@@ -133,7 +133,7 @@ static int rail_add(struct sk_buff *skb, struct genl_info *info)
 
 	if (ret)
 		return ret;
-	/* First: as soon as the rail exists, the removal of its device may put the reference. */
+	/* First: fails while the module is being removed, and a rail made then would never be deleted. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
 	ret = mc_genl_rail_add(skb, info);
@@ -149,6 +149,11 @@ static int rail_del(struct sk_buff *skb, struct genl_info *info)
 	if (!ret)
 		module_put(THIS_MODULE);
 	return ret;
+}
+
+static int rail_set(struct sk_buff *skb, struct genl_info *info)
+{
+	return need_admin(skb, info) ?: mc_genl_rail_set(skb, info);
 }
 
 static int peer_set(struct sk_buff *skb, struct genl_info *info)
@@ -328,6 +333,12 @@ static const struct nla_policy mc_policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_NUMA_NODE] = { .type = NLA_S32 },
 	[MC_ATTR_PAGE_SIZE] = { .type = NLA_U32 },
 	[MC_ATTR_VALUE] = { .type = NLA_U64 },
+	[MC_ATTR_TOS] = { .type = NLA_U32 },
+	[MC_ATTR_SERVICE_LEVEL] = { .type = NLA_U32 },
+	[MC_ATTR_SLICE_BYTES] = { .type = NLA_U32 },
+	[MC_ATTR_TAIL_BYTES] = { .type = NLA_U32 },
+	[MC_ATTR_WEIGHT] = NLA_POLICY_MAX(NLA_U32, 255),
+	[MC_ATTR_GID_INDEX] = NLA_POLICY_MIN(NLA_S32, 0),
 };
 
 static const struct genl_ops mc_ops[] = {
@@ -337,6 +348,7 @@ static const struct genl_ops mc_ops[] = {
 	{ .cmd = MC_CMD_CLOCK_SET, .doit = clock_set },
 	{ .cmd = MC_CMD_RAIL_ADD, .doit = rail_add },
 	{ .cmd = MC_CMD_RAIL_DEL, .doit = rail_del },
+	{ .cmd = MC_CMD_RAIL_SET, .doit = rail_set },
 	{ .cmd = MC_CMD_RAIL_GET, .dumpit = mc_genl_rail_dump },
 	{ .cmd = MC_CMD_PEER_SET, .doit = peer_set },
 	{ .cmd = MC_CMD_PEER_DEL, .doit = peer_del },

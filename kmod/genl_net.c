@@ -22,6 +22,9 @@ static int get_addr(struct nlattr *addr, struct nlattr *port, struct sockaddr_st
 		mc_ext_err(extack, "port 0 is none");
 		return -EINVAL;
 	}
+	in->sin_port = p;	/* at the same place in both families */
+	if (!addr)
+		return 0;
 	if (nla_len(addr) == sizeof(in->sin_addr)) {
 		in->sin_family = AF_INET;
 		in->sin_port = p;
@@ -71,7 +74,13 @@ static int add(struct genl_info *info, u32 *id)
 		mc_ibdev_put(dev);
 		return -ENOKEY;
 	}
-	return mc_rail_add(dev, &ss, id, info->extack);
+	ret = tb[MC_ATTR_ADDR] ? 0 : mc_gid_addr(dev, &ss, info->extack);
+	if (ret) {
+		mc_ibdev_put(dev);
+		return ret;
+	}
+	return mc_rail_add(dev, &ss, tb[MC_ATTR_GID_INDEX] ? nla_get_s32(tb[MC_ATTR_GID_INDEX]) : -1, id,
+			   info->extack);
 }
 
 int mc_genl_rail_add(struct sk_buff *skb, struct genl_info *info)
@@ -83,8 +92,6 @@ int mc_genl_rail_add(struct sk_buff *skb, struct genl_info *info)
 
 	if (!info->attrs[MC_ATTR_DEV_NAME])
 		return mc_genl_missing(info, "DEV_NAME");
-	if (!info->attrs[MC_ATTR_ADDR])
-		return mc_genl_missing(info, "ADDR");
 	ret = check_identity(info);
 	if (ret)
 		return ret;
@@ -126,11 +133,89 @@ static int put_addr(struct sk_buff *skb, const struct sockaddr_storage *ss)
 	       nla_put_u16(skb, MC_ATTR_PORT, ntohs(in6->sin6_port));
 }
 
+/* A setting of the network class: a number up to @max, or the default. */
+static int get_class(struct genl_info *info, int type, u32 max, const char *name, int *out)
+{
+	u32 v;
+
+	*out = -2;
+	if (!info->attrs[type])
+		return 0;
+	v = nla_get_u32(info->attrs[type]);
+	if (v > max && v != MC_RAIL_DEFAULT) {
+		mc_ext_err(info->extack, "%s %u is not in 0..%u", name, v, max);
+		return -EINVAL;
+	}
+	*out = v == MC_RAIL_DEFAULT ? -1 : v;
+	return 0;
+}
+
+static int set_weight(struct genl_info *info, struct mc_rail *rail)
+{
+	s32 node;
+
+	if (!info->attrs[MC_ATTR_WEIGHT])
+		return 0;
+	if (!info->attrs[MC_ATTR_NUMA_NODE])
+		return mc_genl_missing(info, "NUMA_NODE");
+	node = nla_get_s32(info->attrs[MC_ATTR_NUMA_NODE]);
+	if (!mc_topo_override(rail, node, nla_get_u32(info->attrs[MC_ATTR_WEIGHT])))
+		return 0;
+	mc_ext_err(info->extack, "there is no NUMA node %d", node);
+	return -EINVAL;
+}
+
+static int set(struct genl_info *info, struct mc_rail *rail)
+{
+	struct mc_rail_set set = { .tail_bytes = -1 };
+	int ret;
+
+	ret = get_class(info, MC_ATTR_TOS, 255, "type of service", &set.tos) ?:
+	      get_class(info, MC_ATTR_SERVICE_LEVEL, 15, "service level", &set.sl) ?: set_weight(info, rail);
+	if (ret)
+		return ret;
+	if (info->attrs[MC_ATTR_SLICE_BYTES])
+		set.slice_bytes = nla_get_u32(info->attrs[MC_ATTR_SLICE_BYTES]);
+	if (info->attrs[MC_ATTR_TAIL_BYTES])
+		set.tail_bytes = nla_get_u32(info->attrs[MC_ATTR_TAIL_BYTES]);
+	ret = mc_rail_set(rail, &set);
+	if (ret)
+		mc_ext_err(info->extack, "a slice has %u to %u bytes, and the rest that joins it no more than a slice", MC_SLICE_MIN,
+			   MC_SLICE_MAX);
+	return ret;
+}
+
+int mc_genl_rail_set(struct sk_buff *skb, struct genl_info *info)
+{
+	struct mc_rail *rail;
+	int ret;
+
+	if (!info->attrs[MC_ATTR_RAIL_ID])
+		return mc_genl_missing(info, "RAIL_ID");
+	rail = mc_rail_find(nla_get_u32(info->attrs[MC_ATTR_RAIL_ID]));
+	if (!rail) {
+		mc_ext_err(info->extack, "there is no rail %u", nla_get_u32(info->attrs[MC_ATTR_RAIL_ID]));
+		return -ENOENT;
+	}
+	ret = set(info, rail);
+	mc_rail_put(rail);
+	return ret;
+}
+
+static int fill_settings(struct sk_buff *skb, struct mc_rail *rail)
+{
+	return nla_put_u32(skb, MC_ATTR_SLICE_BYTES, rail->slice_bytes) ||
+	       nla_put_u32(skb, MC_ATTR_TAIL_BYTES, rail->tail_bytes) || nla_put_u32(skb, MC_ATTR_TOS, rail->tos) ||
+	       nla_put_u32(skb, MC_ATTR_SERVICE_LEVEL, rail->sl) || nla_put_s32(skb, MC_ATTR_NUMA_NODE, rail->numa) ||
+	       nla_put_s32(skb, MC_ATTR_GID_INDEX, max(rail->gid, -1)) ||
+	       nla_put_string(skb, MC_ATTR_GID_REASON, mc_gid_reason(rail->gid_why));
+}
+
 static int fill_rail(struct sk_buff *skb, struct mc_rail *rail)
 {
 	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail->id) ||
-	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev->name) || put_addr(skb, &rail->addr) ||
-	       nla_put_string(skb, MC_ATTR_STATE, MC_STATE_UP) || mc_put_counters(skb, &rail->counters);
+	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev_name) || put_addr(skb, &rail->addr) ||
+	       nla_put_string(skb, MC_ATTR_STATE, mc_rail_state_name(rail)) || fill_settings(skb, rail) || mc_put_counters(skb, &rail->counters);
 }
 
 int mc_genl_rail_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -245,6 +330,14 @@ static int fill_path(struct sk_buff *skb, struct mc_path *path)
 	    mc_put_u64(skb, MC_ATTR_EPOCH, path->cur ? path->cur->set.epoch : 0) ||
 	    mc_put_u64(skb, MC_ATTR_BANDWIDTH, path->score.bw * 1000) ||
 	    nla_put_u32(skb, MC_ATTR_ATTEMPTS, path->attempts) || nla_put_string(skb, MC_ATTR_LAST_ERROR, path->why))
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, MC_ATTR_RETRY_COUNT, MC_RETRIES) ||
+	    nla_put_u32(skb, MC_ATTR_RNR_RETRY_COUNT, MC_RNR_RETRIES) ||
+	    nla_put_u32(skb, MC_ATTR_ACK_TIMEOUT, mc_ack_timeout))
+		return -EMSGSIZE;
+	if (path->cur && (nla_put_u32(skb, MC_ATTR_MTU, path->cur->set.mtu) ||
+			  nla_put_u32(skb, MC_ATTR_READ_DEPTH, path->cur->set.read_depth) ||
+			  nla_put_u32(skb, MC_ATTR_TOS, path->cur->set.tos_used)))
 		return -EMSGSIZE;
 	for (i = 0; i < peer->naddrs; i++)
 		if (mc_path_unreachable(path, i) && nla_put_u32(skb, MC_ATTR_UNREACHABLE, peer->addrs[i].rail))

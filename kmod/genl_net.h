@@ -9,6 +9,7 @@ struct sk_buff;
 
 int mc_genl_rail_add(struct sk_buff *skb, struct genl_info *info);
 int mc_genl_rail_del(struct sk_buff *skb, struct genl_info *info);
+int mc_genl_rail_set(struct sk_buff *skb, struct genl_info *info);
 int mc_genl_rail_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int mc_genl_peer_set(struct sk_buff *skb, struct genl_info *info);
 int mc_genl_peer_del(struct sk_buff *skb, struct genl_info *info);

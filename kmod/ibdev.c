@@ -8,6 +8,7 @@
 #include "ibdev.h"
 #include "mrset.h"
 #include "net.h"
+#include "rail.h"
 
 #define CHUNK_SHIFT_MAX	28
 
@@ -49,6 +50,29 @@ static u8 chunk_shift(struct ib_device *ib)
 	return ilog2(bytes);
 }
 
+/* The rails look at the ports and addresses themselves; which port it was makes no difference to them. */
+static void event_work(struct work_struct *work)
+{
+	mc_rail_check_dev(container_of(work, struct mc_ibdev, event_work));
+	mc_rail_revive();
+}
+
+static void dev_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	struct mc_ibdev *dev = container_of(handler, struct mc_ibdev, handler);
+
+	switch (event->event) {
+	case IB_EVENT_PORT_ERR:
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_DEVICE_FATAL:
+	case IB_EVENT_GID_CHANGE:
+		queue_work(mc_net_wq, &dev->event_work);
+		break;
+	default:
+		break;
+	}
+}
+
 static int dev_add(struct ib_device *ib)
 {
 	struct mc_ibdev *dev;
@@ -61,6 +85,7 @@ static int dev_add(struct ib_device *ib)
 	kref_init(&dev->kref);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->mrsets);
+	INIT_WORK(&dev->event_work, event_work);
 	dev->ib = ib;
 	strscpy(dev->name, dev_name(&ib->dev), sizeof(dev->name));
 	dev->chunk_shift = chunk_shift(ib);
@@ -74,6 +99,9 @@ static int dev_add(struct ib_device *ib)
 	mutex_lock(&devs_lock);
 	list_add_tail(&dev->link, &devs);
 	mutex_unlock(&devs_lock);
+	INIT_IB_EVENT_HANDLER(&dev->handler, ib, dev_event);
+	ib_register_event_handler(&dev->handler);
+	mc_rail_revive();
 	return 0;
 
 err_pd:
@@ -95,6 +123,8 @@ static void dev_remove(struct ib_device *ib, void *data)
 
 	if (!dev)
 		return;
+	ib_unregister_event_handler(&dev->handler);	/* waits for one that runs */
+	cancel_work_sync(&dev->event_work);
 	mutex_lock(&devs_lock);
 	spin_lock(&dev->lock);
 	dev->gone = true;

@@ -12,6 +12,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 struct netlink_ext_ack;
@@ -26,6 +27,8 @@ struct netlink_ext_ack;
  * @ctrl_pd: control queue pairs
  * @chunk_shift: log2 of the bytes that one registration covers
  * @gone: ib_client.remove() has begun: nothing new
+ * @handler: hears of the device's events
+ * @event_work: looks at the rails after an event
  * @lock: protects @mrsets
  * @mrsets: registrations on this device (struct mc_mrset.dev_link)
  */
@@ -38,6 +41,8 @@ struct mc_ibdev {
 	struct ib_pd *ctrl_pd;
 	u8 chunk_shift;
 	bool gone;
+	struct ib_event_handler handler;
+	struct work_struct event_work;
 	spinlock_t lock;
 	struct list_head mrsets;
 };

@@ -69,6 +69,7 @@ struct mc_pset {
 struct incoming {
 	struct work_struct work;
 	struct mc_rail *rail;
+	struct mc_ibdev *dev;
 	struct rdma_cm_id *id;
 	struct mc_wire_req req;
 	u8 bytes[MC_WIRE_REQ_LEN];
@@ -510,7 +511,7 @@ static struct mc_pset *make_pset(struct incoming *in)
 	ps->addr = in->id->route.addr.dst_addr;
 	ps->rail = in->rail;
 	kref_get(&in->rail->kref);
-	ret = mc_cset_init(&ps->set, &pset_ops, in->rail->dev);
+	ret = mc_cset_init(&ps->set, &pset_ops, in->dev);
 	memcpy(ps->set.node, in->req.node, MC_UUID_LEN);
 	ps->set.instance = in->req.instance;
 	ps->set.epoch = in->req.epoch;
@@ -592,7 +593,7 @@ static void incoming_work(struct work_struct *work)
 	struct incoming *in = container_of(work, struct incoming, work);
 	int ret;
 
-	if (in->rail->dev->gone)
+	if (in->dev->gone)
 		ret = -ENODEV;
 	else if (mc_fault_value(connect_refuse))
 		ret = -(int)min_t(u64, mc_fault_value(connect_refuse), MAX_ERRNO);
@@ -608,6 +609,7 @@ static void incoming_work(struct work_struct *work)
 		reject(in->id, ret);
 		rdma_destroy_id(in->id);
 	}
+	mc_ibdev_put(in->dev);
 	mc_rail_put(in->rail);
 	kfree(in);
 	atomic_dec(&incoming_waiting);
@@ -631,11 +633,12 @@ static int refuse(struct rdma_cm_id *id, int err)
 int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
+	struct mc_ibdev *dev = READ_ONCE(rail->dev);	/* who stops the rail waits for this handler, then lets go of it */
 	struct incoming *in;
 	int ret;
 
-	if (atomic_read(&incoming_waiting) >= INCOMING_MAX)
-		return refuse(id, -EBUSY);
+	if (!dev || atomic_read(&incoming_waiting) >= INCOMING_MAX)
+		return refuse(id, dev ? -EBUSY : -ENODEV);
 	in = kzalloc(sizeof(*in), GFP_KERNEL);
 	if (!in)
 		return -ENOMEM;
@@ -649,6 +652,8 @@ int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm
 	in->id = id;
 	in->rail = rail;
 	kref_get(&rail->kref);
+	in->dev = dev;
+	kref_get(&dev->kref);
 	id->context = NULL;
 	id->event_handler = early_event;
 	INIT_WORK(&in->work, incoming_work);

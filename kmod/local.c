@@ -57,7 +57,7 @@ static void local_work(struct work_struct *work)
 		return;
 	}
 	while (!mc_req_all_cut(req)) {
-		s = mc_req_cut(req, 0, 0);
+		s = mc_req_cut(req, 0, 0, mc_slice_bytes, mc_slice_tail);
 		if (IS_ERR(s)) {
 			mc_req_stop(req, PTR_ERR(s));
 			break;

@@ -29,10 +29,20 @@ unsigned long mc_mr_max = 256UL << 20;
 module_param_named(mr_max, mc_mr_max, ulong, 0444);
 MODULE_PARM_DESC(mr_max, "most bytes of one registration, from 4096 (default 268435456; the device may allow less)");
 
+unsigned int mc_slice_tail = ~0U;
+module_param_named(slice_tail, mc_slice_tail, uint, 0444);
+MODULE_PARM_DESC(slice_tail, "bytes of a rest that joins the last slice, at most slice_size (default a quarter of it)");
+
 static int check_params(void)
 {
-	if (mc_slice_bytes < PAGE_SIZE || mc_slice_bytes > 16 << 20) {
+	if (mc_slice_bytes < MC_SLICE_MIN || mc_slice_bytes > MC_SLICE_MAX) {
 		pr_err("slice_size %u is not in 4096..16777216\n", mc_slice_bytes);
+		return -EINVAL;
+	}
+	if (mc_slice_tail == ~0U)
+		mc_slice_tail = mc_slice_bytes / 4;
+	if (mc_slice_tail > mc_slice_bytes) {
+		pr_err("slice_tail %u is more than slice_size %u\n", mc_slice_tail, mc_slice_bytes);
 		return -EINVAL;
 	}
 	if (mc_mr_max < PAGE_SIZE) {

@@ -136,6 +136,7 @@ void mc_net_exit(void)
 	mc_rail_del_all();
 	mc_peer_del_all();
 	mc_ibdev_exit();
+	mc_rail_exit();
 	mc_pset_exit();
 	destroy_workqueue(mc_net_wq);
 	mc_net_sysfs_exit();
@@ -144,7 +145,7 @@ void mc_net_exit(void)
 
 void mc_net_drop_dev(struct mc_ibdev *dev)
 {
-	mc_rail_del_dev(dev);
+	mc_rail_stop_dev(dev);
 }
 
 /*

@@ -70,8 +70,28 @@ static struct kobj_attribute peer_##_name = __ATTR(_name, 0444, peer_##_name##_s
 	RAIL_ATTR(_name, "%llu", mc_count_read(&rail->counters, _which)); \
 	PEER_ATTR(_name, "%llu", mc_count_read(&peer->counters, _which))
 
-RAIL_ATTR(device, "%s", rail->dev->name);
+RAIL_ATTR(device, "%s", rail->dev_name);
 RAIL_ATTR(address, "%pISc", &rail->addr);
+RAIL_ATTR(gid_index, "%d", max(rail->gid, -1));
+RAIL_ATTR(gid_reason, "%s", mc_gid_reason(rail->gid_why));
+RAIL_ATTR(numa_node, "%d", rail->numa);
+RAIL_ATTR(slice_size, "%u", rail->slice_bytes);
+RAIL_ATTR(slice_tail, "%u", rail->tail_bytes);
+RAIL_ATTR(tos, "%d", rail->tos);
+RAIL_ATTR(service_level, "%d", rail->sl);
+
+static ssize_t rail_weights_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct mc_rail *rail = mc_rail_find(to_dir(kobj)->id);
+	ssize_t ret = rail ? mc_topo_show(rail, buf) : -ENODEV;
+
+	if (rail)
+		mc_rail_put(rail);
+	return ret;
+}
+static struct kobj_attribute rail_weights = __ATTR(weights, 0444, rail_weights_show, NULL);
+
+RAIL_ATTR(state, "%s", mc_rail_state_name(rail));
 RAIL_ATTR(port, "%u", mc_rail_port(rail));
 PEER_ATTR(state, "%s", mc_peer_state(peer));
 PEER_ATTR(instance, "%016llx", peer->instance);
@@ -91,7 +111,9 @@ BOTH_COUNT(reconnects, MC_COUNT_RECONNECTS);
 	&_kind##_errors.attr, &_kind##_retries.attr, &_kind##_inflight.attr, &_kind##_reconnects.attr
 
 static struct attribute *rail_attrs[] = {
-	&rail_device.attr, &rail_address.attr, &rail_port.attr, COUNTS(rail), NULL
+	&rail_device.attr, &rail_address.attr, &rail_port.attr, &rail_state.attr, &rail_gid_index.attr, &rail_gid_reason.attr,
+	&rail_numa_node.attr, &rail_slice_size.attr, &rail_slice_tail.attr, &rail_tos.attr, &rail_service_level.attr,
+	&rail_weights.attr, COUNTS(rail), NULL
 };
 ATTRIBUTE_GROUPS(rail);
 

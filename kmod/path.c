@@ -75,21 +75,32 @@ static const struct mc_cset_ops link_ops = {
 
 static struct mc_link *link_make(struct mc_path *path, u32 remote)
 {
-	struct mc_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	struct mc_ibdev *dev = mc_rail_dev(path->rail);
+	struct mc_link *link;
+	int ret;
 
-	if (!link)
-		return NULL;
+	if (!dev)
+		return ERR_PTR(-ENODEV);
+	link = kzalloc(sizeof(*link), GFP_KERNEL);
+	if (!link) {
+		mc_ibdev_put(dev);
+		return ERR_PTR(-ENOMEM);
+	}
 	INIT_LIST_HEAD(&link->fence_link);
 	link->path = path;
 	link->remote = remote;
 	kref_get(&path->kref);
-	if (mc_cset_init(&link->set, &link_ops, path->rail->dev)) {
+	ret = mc_cset_init(&link->set, &link_ops, dev);
+	mc_ibdev_put(dev);
+	if (ret) {
 		mc_ctrl_free(&link->set);
 		mc_cset_put(&link->set);
-		return NULL;
+		return ERR_PTR(ret);
 	}
 	memcpy(link->set.node, path->peer->node, MC_UUID_LEN);
 	link->set.rail = path->rail->id;
+	link->set.tos = READ_ONCE(path->rail->tos);
+	link->set.sl = READ_ONCE(path->rail->sl);
 	link->set.epoch = atomic_inc_return(&last_epoch);
 	return link;
 }
@@ -387,15 +398,16 @@ static int try_pair(struct mc_path *path, u32 remote, struct mc_peer_addr *addr)
 	int ret;
 
 	mutex_lock(&peer->lock);
-	if (!link) {
-		note(path, -ENOMEM, "no memory for a connection set");
+	if (IS_ERR(link)) {
+		ret = PTR_ERR(link);
+		note(path, ret, ret == -ENODEV ? "the rail has no device" : "no memory for a connection set");
 		mutex_unlock(&peer->lock);
-		return -ENOMEM;
+		return ret;
 	}
 	path->trying = link;
 	path->state = MC_PATH_CONNECTING;
 	if (path->gone)
-		mc_cset_break(&link->set, -ENODEV, "rail %u was removed", path->rail->id);
+		mc_cset_break(&link->set, -ENODEV, "rail %u was taken away", path->rail->id);
 	mutex_unlock(&peer->lock);
 	ret = mc_cset_broken(&link->set) ? -ENODEV : link_up(path, link, addr);
 	if (!ret && !link_live(path, link))
@@ -418,6 +430,15 @@ static void attempt(struct mc_path *path)
 
 	if (mc_auth_mode() == MC_AUTH_UNSET) {
 		requeue(path, HZ);
+		return;
+	}
+	if (!mc_rail_ready(path->rail)) {
+		mutex_lock(&peer->lock);
+		path->state = MC_PATH_PAUSED;
+		note(path, -ENETDOWN, "the port of this node's rail is down");
+		mutex_unlock(&peer->lock);
+		mc_peer_attempt_over(peer, -ENETDOWN);
+		requeue(path, HZ);	/* an event is faster */
 		return;
 	}
 	mutex_lock(&peer->lock);
@@ -555,9 +576,9 @@ void mc_path_end(struct mc_path *path)
 	say_goodbye(path);
 	mutex_lock(&peer->lock);
 	if (path->trying)
-		mc_cset_break(&path->trying->set, -ENODEV, "rail %u was removed", path->rail->id);
+		mc_cset_break(&path->trying->set, -ENODEV, "rail %u was taken away", path->rail->id);
 	if (path->cur)
-		mc_cset_break(&path->cur->set, -ENODEV, "rail %u was removed", path->rail->id);
+		mc_cset_break(&path->cur->set, -ENODEV, "rail %u was taken away", path->rail->id);
 	mutex_unlock(&peer->lock);
 	mod_delayed_work(mc_net_wq, &path->work, 0);
 	flush_delayed_work(&path->work);

@@ -162,7 +162,10 @@ static void drop_fences(struct mc_peer *peer)
 
 /* ---- the work item ---- */
 
-/* A path for each rail that has none. Under the lock of the peer a rail that is found can't be dropped unseen. */
+/*
+ * A path for each rail that has none. Whoever stops a rail marks it first and looks for paths under the lock of the peer
+ * then: it sees what is added here.
+ */
 static void sync_paths(struct mc_peer *peer)
 {
 	struct mc_rail *rail;
@@ -175,7 +178,7 @@ static void sync_paths(struct mc_peer *peer)
 		known = false;
 		list_for_each_entry(path, &peer->paths, link)
 			known |= path->rail == rail;
-		if (!known && peer->npaths < MC_PATHS_MAX)
+		if (!known && peer->npaths < MC_PATHS_MAX && mc_rail_listens(rail))
 			mc_path_add(peer, rail);
 		mc_rail_put(rail);
 	}
@@ -632,6 +635,25 @@ void mc_peer_drop_rail(struct mc_rail *rail)
 			break;
 	}
 	wait_event(peers_wait, !atomic_read(&peers_ending));
+}
+
+void mc_peer_break_rail(struct mc_rail *rail, const char *why)
+{
+	struct mc_path *path;
+	struct mc_peer *peer;
+
+	mutex_lock(&peers_lock);
+	list_for_each_entry(peer, &peers, link) {
+		mutex_lock(&peer->lock);
+		list_for_each_entry(path, &peer->paths, link) {
+			if (path->rail == rail && path->cur)
+				mc_cset_break(&path->cur->set, -ENETRESET, "%s", why);
+			if (path->rail == rail && path->trying)
+				mc_cset_break(&path->trying->set, -ENETRESET, "%s", why);
+		}
+		mutex_unlock(&peer->lock);
+	}
+	mutex_unlock(&peers_lock);
 }
 
 void mc_peer_show(struct seq_file *m)

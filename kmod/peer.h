@@ -132,6 +132,7 @@ u32 mc_peer_epoch(struct mc_peer *peer);	/* peer->lock held: of the newest live 
 void mc_peer_want(struct mc_peer *peer);	/* connect now, if it isn't connected */
 void mc_peer_kick_all(void);			/* a rail appeared: those who wait may try again */
 void mc_peer_drop_rail(struct mc_rail *rail);	/* no path uses it when this returns */
+void mc_peer_break_rail(struct mc_rail *rail, const char *why);	/* its links are no good any more */
 void mc_peer_attempt_over(struct mc_peer *peer, int err);	/* an attempt of a path ended */
 void mc_peer_changed(void);			/* a link or a path is gone */
 void mc_peer_show(struct seq_file *m);		/* debugfs */

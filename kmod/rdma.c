@@ -12,6 +12,7 @@
 #include "rail.h"
 #include "rdma.h"
 #include "rseg.h"
+#include "topo.h"
 #include "trace.h"
 
 /* What is to be done once peer->lock has been dropped. */
@@ -320,7 +321,7 @@ static void add_way(struct ways *ways, struct mc_link *link, struct mc_rlease *l
 		return;
 	ways->way[ways->n] = (struct way) { .link = link, .conn = conn, .lease = lease };
 	ways->score[ways->n].score = &link->path->score;
-	ways->score[ways->n++].weight = 1;
+	ways->score[ways->n++].weight = mc_topo_rail_weight(link->path->rail, mc_topo_node(req->mem));
 }
 
 /* The links that can take a slice of the request now; @slice: one that is cut already, or NULL. */
@@ -512,7 +513,8 @@ static enum pump cut_req(struct mc_peer *peer, struct mc_req *req, struct pump_s
 		return PUMP_IDLE;
 	if (!mc_mrset_lkey(req->mem, way->link->set.dev, at >> way->link->set.dev->chunk_shift, &lkey))
 		return need_chunk(st, req, way->link, at);
-	slice = mc_req_cut(req, 1ULL << ways->loc_shift, 1ULL << ways->rem_shift);
+	slice = mc_req_cut(req, 1ULL << ways->loc_shift, 1ULL << ways->rem_shift,
+			   READ_ONCE(way->link->path->rail->slice_bytes), READ_ONCE(way->link->path->rail->tail_bytes));
 	if (IS_ERR(slice))
 		return PUMP_LATER;
 	if (!slice)

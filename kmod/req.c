@@ -174,19 +174,19 @@ bool mc_req_all_cut(struct mc_req *req)
 	return all;
 }
 
-static void slice_fill(struct mc_req *req, struct mc_slice *s, u64 loc_chunk, u64 rem_chunk)
+static void slice_fill(struct mc_req *req, struct mc_slice *s, u64 loc_chunk, u64 rem_chunk, u32 block, u32 tail)
 {
 	u64 loc = req->mem->page_off + req->buf_off + req->cut_off;
 
 	s->req = req;
 	s->off = req->cut_off;
-	s->len = mc_slice_len(req->len - req->cut_off, READ_ONCE(mc_slice_bytes), mc_chunk_left(loc, loc_chunk),
+	s->len = mc_slice_len(req->len - req->cut_off, block, tail, mc_chunk_left(loc, loc_chunk),
 			      mc_chunk_left(req->tgt_off + req->cut_off, rem_chunk));
 	req->cut_off += s->len;
 	refcount_inc(&req->pending);
 }
 
-struct mc_slice *mc_req_cut(struct mc_req *req, u64 loc_chunk, u64 rem_chunk)
+struct mc_slice *mc_req_cut(struct mc_req *req, u64 loc_chunk, u64 rem_chunk, u32 block, u32 tail)
 {
 	struct mc_slice *s;
 
@@ -203,7 +203,7 @@ struct mc_slice *mc_req_cut(struct mc_req *req, u64 loc_chunk, u64 rem_chunk)
 		mempool_free(s, slice_pool);
 		return NULL;
 	}
-	slice_fill(req, s, loc_chunk, rem_chunk);
+	slice_fill(req, s, loc_chunk, rem_chunk, block, tail);
 	spin_unlock(&req->lock);
 	trace_mc_slice_cut(req, s);
 	return s;

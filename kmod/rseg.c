@@ -445,7 +445,7 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 	struct mc_rlease *lease;
 	struct mc_rseg *rseg;
 	u8 seg[MC_UUID_LEN];
-	bool found = false;
+	bool found = false, first = false;	/* other links have leases of their own, each is revoked */
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(rseg, &peer->rsegs, link) {
@@ -453,7 +453,8 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 		if (!lease || lease->refused || lease->lease != msg->lease)
 			continue;
 		memcpy(seg, rseg->target.seg_uuid, MC_UUID_LEN);
-		trace_mc_revoked(peer->node, seg, rseg->lease);
+		first = !rseg->stale;
+		trace_mc_revoked(peer->node, seg, lease->lease);
 		rseg->stale = true;
 		lease->ack_due = true;
 		found = true;
@@ -462,7 +463,8 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 		link->revokes++;
 	mutex_unlock(&peer->lock);
 	if (found) {
-		mc_event_seg_gone(peer->node, seg, NULL, 0, MC_REASON_OWNER);
+		if (first)
+			mc_event_seg_gone(peer->node, seg, NULL, 0, MC_REASON_OWNER);
 		queue_work(mc_net_wq, &peer->pump_work);
 		return;
 	}

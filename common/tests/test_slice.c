@@ -42,7 +42,7 @@ static void published_vectors(void **state)
 		u32 first = 0, last = 0;
 
 		while (left) {
-			last = mc_slice_len(left, BLOCK, FAR, FAR);
+			last = mc_slice_len(left, BLOCK, BLOCK / 4, FAR, FAR);
 			first = n++ ? first : last;
 			left -= last;
 		}
@@ -55,9 +55,12 @@ static void published_vectors(void **state)
 static void clipping_vector(void **state)
 {
 	(void)state;
-	assert_int_equal(mc_slice_len(100000, BLOCK, 70000, 40000), 40000);
-	assert_int_equal(mc_slice_len(60000, BLOCK, 30000, FAR), 30000);
-	assert_int_equal(mc_slice_len(30000, BLOCK, FAR, FAR), 30000);
+	assert_int_equal(mc_slice_len(100000, BLOCK, BLOCK / 4, 70000, 40000), 40000);
+	assert_int_equal(mc_slice_len(60000, BLOCK, BLOCK / 4, 30000, FAR), 30000);
+	assert_int_equal(mc_slice_len(30000, BLOCK, BLOCK / 4, FAR, FAR), 30000);
+	assert_int_equal(mc_slice_len(BLOCK + 1, BLOCK, 0, FAR, FAR), BLOCK);
+	assert_int_equal(mc_slice_len(BLOCK + 1, BLOCK, 1, FAR, FAR), BLOCK + 1);
+	assert_int_equal(mc_slice_len(2 * BLOCK, BLOCK, BLOCK, FAR, FAR), 2 * BLOCK);
 }
 
 static void chunk_left(void **state)
@@ -84,7 +87,7 @@ static void random_requests_never_cross_chunks(void **state)
 		u32 block = 4096u * (1 + (u32)(random() % 32));
 
 		while (left) {
-			u32 n = mc_slice_len(left, block, mc_chunk_left(loc, loc_chunk), mc_chunk_left(rem, rem_chunk));
+			u32 n = mc_slice_len(left, block, block / 4, mc_chunk_left(loc, loc_chunk), mc_chunk_left(rem, rem_chunk));
 
 			assert_true(n > 0 && n <= left && n <= block + block / 4);
 			assert_int_equal(loc / loc_chunk, (loc + n - 1) / loc_chunk);

@@ -13,10 +13,13 @@
  *   CLOCK_SET     CLOCK_EPOCH CLOCK_OFFSET CLOCK_ERROR [CLOCK_AT]
  *                                                        master time = CLOCK_BOOTTIME + offset; grants are refused when
  *                                                        the error is above 500 ms or it was measured over 5 s ago
- *   RAIL_ADD      DEV_NAME ADDR [PORT]                   starts the listener on this address -> RAIL_ID
+ *   RAIL_ADD      DEV_NAME [ADDR] [PORT] [GID_INDEX]                   starts the listener on this address -> RAIL_ID
  *                                                        ENODEV (message lists usable devices), EEXIST, EADDRNOTAVAIL,
  *                                                        EINVAL, ENOKEY (no key and not auth none)
+ *                                                        Without ADDR the best entry of the GID table is taken (ENODEV:
+ *                                                        none); GID_INDEX insists on one (EINVAL: message shows the table)
  *   RAIL_DEL      RAIL_ID
+ *   RAIL_SET      RAIL_ID [SLICE_BYTES] [TAIL_BYTES] [TOS] [SERVICE_LEVEL] [NUMA_NODE WEIGHT]
  *   RAIL_GET      dump: RAIL_ID DEV_NAME ADDR PORT STATE, counters
  *   PEER_SET      NODE_UUID RAILS { RAIL { RAIL_ID ADDR PORT } ... }   adds or replaces a peer's addresses
  *   PEER_DEL      NODE_UUID
@@ -75,6 +78,7 @@ enum mc_genl_cmd {
 	MC_CMD_EVENT_BUF_GONE,
 	MC_CMD_EVENT_RAIL_PAUSED,
 	MC_CMD_STAT_GET,
+	MC_CMD_RAIL_SET,
 	__MC_CMD_MAX,
 };
 #define MC_CMD_MAX (__MC_CMD_MAX - 1)
@@ -135,10 +139,24 @@ enum mc_genl_attr {
 	MC_ATTR_READ_HIST,	/* histogram of a rail: READ slices, from posting to completion */
 	MC_ATTR_WRITE_HIST,	/* the same for WRITE slices */
 	MC_ATTR_PATHS,		/* nest of MC_ATTR_PATH: a peer's, one for each local rail */
-	MC_ATTR_PATH,		/* nest: LOCAL_RAIL_ID RAIL_ID (partner) STATE EPOCH BANDWIDTH ATTEMPTS LAST_ERROR [UNREACHABLE] */
+	MC_ATTR_PATH,		/* nest: LOCAL_RAIL_ID RAIL_ID (partner) STATE EPOCH BANDWIDTH ATTEMPTS RETRY_COUNT
+				 * RNR_RETRY_COUNT ACK_TIMEOUT LAST_ERROR [MTU READ_DEPTH TOS] [UNREACHABLE...] */
 	MC_ATTR_BANDWIDTH,	/* u64, measured bytes a second */
 	MC_ATTR_ATTEMPTS,	/* u32, attempts to connect that have ended */
 	MC_ATTR_UNREACHABLE,	/* u32, may repeat: a peer's rail that this path can't reach and leaves alone */
+	MC_ATTR_MTU,		/* u32, bytes of payload of a packet, as agreed */
+	MC_ATTR_READ_DEPTH,	/* u32, READs under way on one connection, as agreed */
+	MC_ATTR_TOS,		/* u32, type of service, 0 to 255: of a rail as asked for (MC_RAIL_DEFAULT: not), of a path in
+				 * force */
+	MC_ATTR_RETRY_COUNT,	/* u32, tries of a packet without acknowledgement */
+	MC_ATTR_RNR_RETRY_COUNT, /* u32, tries while the other side has no receive posted */
+	MC_ATTR_SLICE_BYTES,	/* u32, 4096 to 16777216: bytes of a slice on this rail */
+	MC_ATTR_TAIL_BYTES,	/* u32, up to SLICE_BYTES: a rest of so many bytes joins the last slice */
+	MC_ATTR_SERVICE_LEVEL,	/* u32, 0 to 15, MC_RAIL_DEFAULT: the node's default */
+	MC_ATTR_WEIGHT,		/* u32, 0 to 255: of the rail for memory of NUMA_NODE; 0: by distance (1, 5 or 10) */
+	MC_ATTR_GID_INDEX,	/* s32: the rail's entry in its port's GID table, -1: none */
+	MC_ATTR_GID_REASON,	/* string: why that one */
+	MC_ATTR_ACK_TIMEOUT,	/* u32, 4.096 us times two to this power between two tries */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)
@@ -198,10 +216,13 @@ enum mc_transport {
 #define MC_STATE_HELLO		"hello"		/* peer: both ends prove who they are */
 #define MC_STATE_LIVE		"live"		/* peer: slices are posted; pool, buffer: in use */
 #define MC_STATE_BROKEN		"broken"	/* peer: its path failed and is being fenced */
+#define MC_STATE_NO_DEVICE	"no device"	/* rail: its RDMA device is not there; it comes back by itself */
+#define MC_STATE_NO_ADDRESS	"no address"	/* rail: its address is not there; it comes back by itself */
 #define MC_STATE_UP		"up"		/* rail: listening, its port is active */
-#define MC_STATE_PAUSED		"paused"	/* rail: failed, tried again after a pause */
+#define MC_STATE_PAUSED		"paused"	/* peer, path: failed, tried again after a pause */
 #define MC_STATE_QUARANTINE	"quarantine"	/* buffer, pool: given back, waits for devices and peers to let go */
 
+#define MC_RAIL_DEFAULT		0xffffffffU	/* TOS, SERVICE_LEVEL: not set */
 #define MC_DEFAULT_PORT		50060
 
 #endif /* _UAPI_LINUX_MOONCAKE_NETLINK_H */

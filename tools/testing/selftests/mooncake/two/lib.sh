@@ -87,6 +87,28 @@ fresh()
 	reload 1 "$@" && reload 2 "$@" && join 1 && join 2 && introduce
 }
 
+# The same with two rails each, on cables of their own.
+fresh_rails()
+{
+	local n
+	for n in 1 2; do
+		vm link up
+		reload "$n" "$@" && join "$n" && x "$n" rail rxe1 "10.77.1.$n" > /dev/null || return
+	done
+	introduce_rails
+}
+
+introduce_rails()
+{
+	x 1 peer-rails "$N2" 1=10.77.0.2 2=10.77.1.2 && x 2 peer-rails "$N1" 1=10.77.0.1 2=10.77.1.1
+}
+
+# live NODE COUNT: so many of its paths are live
+live() { local n; n=$(x "$1" paths | grep -c state=live); echo "$n of $2 paths are live"; [ "$n" = "$2" ]; }
+
+# rail_field NODE RAIL NAME: a number of one rail
+rail_field() { x "$1" rails | grep -E "(^| )rail=$2 " | tr ' ' '\n' | sed -n "s/^$3=//p"; }
+
 objects() { on "$1" sh -c 'rdma -j resource show | python3 -c "
 import json, sys
 print(\" \".join(\"%s=%d\" % (k, d[k]) for d in json.load(sys.stdin)

@@ -19,16 +19,20 @@ static int usage(void)
 		"prog_xfer rail DEV ADDR [PORT]             prints the rail's id\n"
 		"prog_xfer rail-del ID\n"
 		"prog_xfer peer UUID ADDR [PORT]\n"
+		"prog_xfer peer-rails UUID ID=ADDR...       a peer with several rails\n"
 		"prog_xfer peer-del UUID\n"
 		"prog_xfer pool NAME LEN                    prints the segment's UUID\n"
 		"prog_xfer pool-destroy UUID\n"
 		"prog_xfer fault NAME VALUE\n"
 		"prog_xfer peers | rails | pools            one line each, name=value\n"
+		"prog_xfer paths                            one line for each path of each peer\n"
 		"prog_xfer open NODE SEG [MS]               prints result and length\n"
 		"prog_xfer put|get NODE SEG OFF LEN SEED [MS [MISALIGN]]   one request; get verifies every byte\n"
 		"prog_xfer now put|get NODE SEG LEN SEED MS COMMAND   open, run the command, then one request\n"
 		"prog_xfer zero NODE SEG OFF LEN            reads and verifies that all bytes are 0\n"
 		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back until an error or the time is over\n"
+		"prog_xfer stream NODE SEG LEN COUNT SEED [RATE [MS]]   COUNT times write and read back, verified; prints the\n"
+		"                                           slowest; RATE a second, MS deadline\n"
 		"prog_xfer hold NODE SEG LEN                keeps a large READ in flight until it is killed\n");
 	return 2;
 }
@@ -152,6 +156,30 @@ static int do_peer(char **v)
 	return mcnl_call(&m);
 }
 
+static int do_peer_rails(char **v)
+{
+	struct mcnl_msg m;
+	uint8_t u[16];
+	int all, one;
+	char *eq;
+
+	uuid_parse(v[0], u);
+	mcnl_begin(&m, MC_CMD_PEER_SET);
+	mcnl_put(&m, MC_ATTR_NODE_UUID, u, 16);
+	all = mcnl_nest(&m, MC_ATTR_RAILS);
+	while (*++v) {
+		eq = strchr(*v, '=');
+		if (!eq)
+			return -EINVAL;
+		one = mcnl_nest(&m, MC_ATTR_RAIL);
+		mcnl_put_u32(&m, MC_ATTR_RAIL_ID, (uint32_t)atoi(*v));
+		put_addr(&m, eq + 1, NULL);
+		mcnl_nest_end(&m, one);
+	}
+	mcnl_nest_end(&m, all);
+	return mcnl_call(&m);
+}
+
 static int do_uuid_cmd(int cmd, int attr, char **v)
 {
 	struct mcnl_msg m;
@@ -241,6 +269,66 @@ static int do_dump(int cmd)
 		return ret;
 	mcnl_begin(&m, cmd);
 	return mcnl_exchange(&m, mcnl_family, NLM_F_DUMP, show, NULL);
+}
+
+static uint64_t number_in(const struct nlattr *a, int type)
+{
+	const struct nlattr *n = mcnl_find_in((const char *)a + NLA_HDRLEN, a->nla_len - NLA_HDRLEN, type);
+	uint64_t v = 0;
+
+	if (n)
+		memcpy(&v, (const char *)n + NLA_HDRLEN, (size_t)(n->nla_len - NLA_HDRLEN) & 15);
+	return v;
+}
+
+static const char *text_in(const struct nlattr *a, int type)
+{
+	const struct nlattr *n = mcnl_find_in((const char *)a + NLA_HDRLEN, a->nla_len - NLA_HDRLEN, type);
+
+	return n ? (const char *)n + NLA_HDRLEN : "";
+}
+
+static void show_path(const uint8_t *node, const struct nlattr *a)
+{
+	printf("node=");
+	uuid_print(node);
+	printf(" local=%u remote=%u state=%s epoch=%u attempts=%u unreachable=%u bw=%llu tos=%u mtu=%u depth=%u retries=%u"
+	       " rnr_retries=%u why=%s\n", (unsigned int)number_in(a, MC_ATTR_LOCAL_RAIL_ID),
+	       (unsigned int)number_in(a, MC_ATTR_RAIL_ID), text_in(a, MC_ATTR_STATE),
+	       (unsigned int)number_in(a, MC_ATTR_EPOCH), (unsigned int)number_in(a, MC_ATTR_ATTEMPTS),
+	       (unsigned int)number_in(a, MC_ATTR_UNREACHABLE),
+	       (unsigned long long)number_in(a, MC_ATTR_BANDWIDTH), (unsigned int)number_in(a, MC_ATTR_TOS),
+	       (unsigned int)number_in(a, MC_ATTR_MTU), (unsigned int)number_in(a, MC_ATTR_READ_DEPTH),
+	       (unsigned int)number_in(a, MC_ATTR_RETRY_COUNT), (unsigned int)number_in(a, MC_ATTR_RNR_RETRY_COUNT),
+	       text_in(a, MC_ATTR_LAST_ERROR));
+}
+
+static void show_paths(const struct nlmsghdr *h, void *arg)
+{
+	const struct nlattr *all = mcnl_find(h, MC_ATTR_PATHS), *a;
+	uint8_t node[16] = { 0 };
+	int left;
+
+	(void)arg;
+	mcnl_get(h, MC_ATTR_NODE_UUID, node, 16);
+	if (!all)
+		return;
+	left = all->nla_len - NLA_HDRLEN;
+	for (a = (const void *)((const char *)all + NLA_HDRLEN); left >= NLA_HDRLEN && a->nla_len >= NLA_HDRLEN;
+	     left -= NLA_ALIGN(a->nla_len), a = (const void *)((const char *)a + NLA_ALIGN(a->nla_len)))
+		show_path(node, a);
+}
+
+static int do_paths(char **v)
+{
+	struct mcnl_msg m;
+	int ret = mcnl_resolve();
+
+	(void)v;
+	if (ret)
+		return ret;
+	mcnl_begin(&m, MC_CMD_PEER_GET);
+	return mcnl_exchange(&m, mcnl_family, NLM_F_DUMP, show_paths, NULL);
 }
 
 static int do_peers(char **v)
@@ -480,6 +568,71 @@ static int do_load(char **v)
 	return 0;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* One WRITE and one READ of a round, both timed; every byte that comes back is looked at. */
+static int round_trip(struct job *j, uint64_t off, uint64_t seed, uint64_t ms, uint64_t *slowest)
+{
+	uint64_t t0 = now_ms(), t1;
+	int ret;
+
+	mc_fill(j->p, j->len, seed);
+	t0 = now_ms();
+	ret = request(j, MC_OP_WRITE, off, j->len, ms, NULL);
+	if (ret)
+		return ret;
+	t1 = now_ms();
+	*slowest = t1 - t0 > *slowest ? t1 - t0 : *slowest;
+	memset(j->p, 0x5a, j->len);
+	t0 = now_ms();
+	ret = request(j, MC_OP_READ, off, j->len, ms, NULL);
+	t1 = now_ms();
+	*slowest = t1 - t0 > *slowest ? t1 - t0 : *slowest;
+	return ret;
+}
+
+static int do_stream(char **v)
+{
+	uint64_t len = strtoull(v[2], NULL, 0), count = strtoull(v[3], NULL, 0), seed = strtoull(v[4], NULL, 0);
+	uint64_t rate = v[5] ? strtoull(v[5], NULL, 0) : 0, ms = v[5] && v[6] ? strtoull(v[6], NULL, 0) : 60000;
+	uint64_t i, failed = 0, slowest = 0, start, due;
+	struct job j;
+	int ret = job_start(&j, v, len, 30000, 0);
+
+	if (ret)
+		return ret;
+	memset(j.mem, 0xa5, len + 8192);
+	printf("started\n");
+	fflush(stdout);
+	start = now_ms();
+	for (i = 0; i < count; i++) {
+		due = start + (rate ? i * 1000 / rate : 0);
+		if (due > now_ms())
+			usleep((useconds_t)(due - now_ms()) * 1000);
+		ret = round_trip(&j, 0, seed + i, ms, &slowest);
+		if (ret) {
+			printf("round %llu: %s\n", (unsigned long long)i, err_name(ret));
+			failed++;
+		} else if (check(&j, len, seed + i, 0)) {
+			printf("round %llu: wrong bytes\n", (unsigned long long)i);
+			return 1;
+		}
+		if (i % 10 == 0) {
+			printf("at=%llu\n", (unsigned long long)i);
+			fflush(stdout);
+		}
+	}
+	printf("rounds=%llu failed=%llu slowest=%llu wrong=0\n", (unsigned long long)count, (unsigned long long)failed,
+	       (unsigned long long)slowest);
+	return failed ? 1 : 0;
+}
+
 static int do_hold(char **v)
 {
 	uint64_t len = strtoull(v[2], NULL, 0);
@@ -505,6 +658,8 @@ int main(int argc, char **argv)
 	static const struct { const char *name; int args; int (*fn)(char **v); bool own_message; } verbs[] = {
 		{ "node", 3, do_node, false }, { "key", 2, do_key, false }, { "rail", 2, do_rail, false },
 		{ "rail-del", 1, do_rail_del, false }, { "peer", 2, do_peer, false },
+		{ "peer-rails", 2, do_peer_rails, false }, { "paths", 0, do_paths, false },
+		{ "stream", 5, do_stream, true },
 		{ "peer-del", 1, do_peer_del, false },
 		{ "pool", 2, do_pool, false }, { "pool-destroy", 1, do_pool_destroy, false },
 		{ "fault", 2, do_fault, false },
