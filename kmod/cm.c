@@ -13,7 +13,7 @@
 
 unsigned int mc_ack_timeout = 16;
 module_param_named(ack_timeout, mc_ack_timeout, uint, 0444);
-MODULE_PARM_DESC(ack_timeout, "4.096 us times two to this power until a packet is sent again, 8 to 22 (default 16: 0.27 s)");
+MODULE_PARM_DESC(ack_timeout, "8 to 22: a packet is sent again after 4.096 us times two to this power (default 16)");
 
 bool mc_cset_broken(struct mc_cset *set)
 {

@@ -180,8 +180,8 @@ static int set(struct genl_info *info, struct mc_rail *rail)
 		set.tail_bytes = nla_get_u32(info->attrs[MC_ATTR_TAIL_BYTES]);
 	ret = mc_rail_set(rail, &set);
 	if (ret)
-		mc_ext_err(info->extack, "a slice has %u to %u bytes, and the rest that joins it no more than a slice", MC_SLICE_MIN,
-			   MC_SLICE_MAX);
+		mc_ext_err(info->extack, "a slice has %u to %u bytes, a rest that joins it no more than a slice",
+			   MC_SLICE_MIN, MC_SLICE_MAX);
 	return ret;
 }
 
@@ -215,7 +215,8 @@ static int fill_rail(struct sk_buff *skb, struct mc_rail *rail)
 {
 	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail->id) ||
 	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev_name) || put_addr(skb, &rail->addr) ||
-	       nla_put_string(skb, MC_ATTR_STATE, mc_rail_state_name(rail)) || fill_settings(skb, rail) || mc_put_counters(skb, &rail->counters);
+	       nla_put_string(skb, MC_ATTR_STATE, mc_rail_state_name(rail)) || fill_settings(skb, rail) ||
+	       mc_put_counters(skb, &rail->counters);
 }
 
 int mc_genl_rail_dump(struct sk_buff *skb, struct netlink_callback *cb)

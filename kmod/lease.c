@@ -633,7 +633,8 @@ static int refuse(struct rdma_cm_id *id, int err)
 int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
-	struct mc_ibdev *dev = READ_ONCE(rail->dev);	/* who stops the rail waits for this handler, then lets go of it */
+	/* Who stops the rail waits for this handler before it lets go of the device. */
+	struct mc_ibdev *dev = READ_ONCE(rail->dev);
 	struct incoming *in;
 	int ret;
 

@@ -40,7 +40,7 @@ MODULE_PARM_DESC(connect_ms, "ms for each step of connecting to a peer (default 
 
 unsigned int mc_idle_ms = 600000;
 module_param_named(idle_ms, mc_idle_ms, uint, 0444);
-MODULE_PARM_DESC(idle_ms, "ms without requests after which a peer's connections are given back (default 600000, 0: never)");
+MODULE_PARM_DESC(idle_ms, "ms without requests until a peer's connections are given back (default 600000, 0: never)");
 
 unsigned long mc_window = 32UL << 20;
 module_param_named(window, mc_window, ulong, 0444);

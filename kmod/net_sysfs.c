@@ -111,7 +111,8 @@ BOTH_COUNT(reconnects, MC_COUNT_RECONNECTS);
 	&_kind##_errors.attr, &_kind##_retries.attr, &_kind##_inflight.attr, &_kind##_reconnects.attr
 
 static struct attribute *rail_attrs[] = {
-	&rail_device.attr, &rail_address.attr, &rail_port.attr, &rail_state.attr, &rail_gid_index.attr, &rail_gid_reason.attr,
+	&rail_device.attr, &rail_address.attr, &rail_port.attr, &rail_state.attr,
+	&rail_gid_index.attr, &rail_gid_reason.attr,
 	&rail_numa_node.attr, &rail_slice_size.attr, &rail_slice_tail.attr, &rail_tos.attr, &rail_service_level.attr,
 	&rail_weights.attr, COUNTS(rail), NULL
 };

@@ -130,7 +130,7 @@ static u32 jittered(u32 ms)
 	return ms + get_random_u32() % (ms / 4 + 1);
 }
 
-/* A pair failed, or what it had opened was no good. Attempts on a peer that is not there are 5 s apart, all paths taken. */
+/* A pair failed, or what it had opened was no good. All paths of a peer that is not there try every 5 s together. */
 static void pair_failed(struct mc_path *path, u32 remote, int err)
 {
 	struct mc_pair *pair = &path->pairs[remote];

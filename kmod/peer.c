@@ -163,8 +163,8 @@ static void drop_fences(struct mc_peer *peer)
 /* ---- the work item ---- */
 
 /*
- * A path for each rail that has none. Whoever stops a rail marks it first and looks for paths under the lock of the peer
- * then: it sees what is added here.
+ * A path for each rail that has none. Whoever stops a rail marks it first and then looks for paths under the lock of
+ * the peer: it sees what is added here.
  */
 static void sync_paths(struct mc_peer *peer)
 {

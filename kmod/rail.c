@@ -509,7 +509,7 @@ struct mc_rail *mc_rail_find(u32 id)
 
 u64 mc_rail_speed(struct mc_rail *rail)
 {
-	/* In 100 Mbit/s a lane, by the bit number of enum ib_port_speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR */
+	/* 100 Mbit/s a lane by bit of enum ib_port_speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR */
 	static const u16 lane[] = { 25, 50, 100, 100, 140, 250, 500, 1000, 2500 };
 	struct ib_port_attr attr = { };
 	u32 bit;

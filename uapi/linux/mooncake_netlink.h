@@ -17,7 +17,7 @@
  *                                                        ENODEV (message lists usable devices), EEXIST, EADDRNOTAVAIL,
  *                                                        EINVAL, ENOKEY (no key and not auth none)
  *                                                        Without ADDR the best entry of the GID table is taken (ENODEV:
- *                                                        none); GID_INDEX insists on one (EINVAL: message shows the table)
+ *                                                        none); GID_INDEX insists on one (EINVAL: shows the table)
  *   RAIL_DEL      RAIL_ID
  *   RAIL_SET      RAIL_ID [SLICE_BYTES] [TAIL_BYTES] [TOS] [SERVICE_LEVEL] [NUMA_NODE WEIGHT]
  *   RAIL_GET      dump: RAIL_ID DEV_NAME ADDR PORT STATE, counters
@@ -146,8 +146,7 @@ enum mc_genl_attr {
 	MC_ATTR_UNREACHABLE,	/* u32, may repeat: a peer's rail that this path can't reach and leaves alone */
 	MC_ATTR_MTU,		/* u32, bytes of payload of a packet, as agreed */
 	MC_ATTR_READ_DEPTH,	/* u32, READs under way on one connection, as agreed */
-	MC_ATTR_TOS,		/* u32, type of service, 0 to 255: of a rail as asked for (MC_RAIL_DEFAULT: not), of a path in
-				 * force */
+	MC_ATTR_TOS,		/* u32, type of service: of a rail as asked for (or MC_RAIL_DEFAULT), of a path in force */
 	MC_ATTR_RETRY_COUNT,	/* u32, tries of a packet without acknowledgement */
 	MC_ATTR_RNR_RETRY_COUNT, /* u32, tries while the other side has no receive posted */
 	MC_ATTR_SLICE_BYTES,	/* u32, 4096 to 16777216: bytes of a slice on this rail */

@@ -17,6 +17,9 @@ static int usage(void)
 		"prog_xfer node UUID CLUSTER none|key\n"
 		"prog_xfer key GEN HEX\n"
 		"prog_xfer rail DEV ADDR [PORT]             prints the rail's id\n"
+		"prog_xfer rail-auto DEV [INDEX]            the device's best address\n"
+		"prog_xfer rail-gid DEV ADDR INDEX          insist on an entry of the GID table\n"
+		"prog_xfer rail-set ID slice|tail|tos|sl VALUE, or ID NODE WEIGHT\n"
 		"prog_xfer rail-del ID\n"
 		"prog_xfer peer UUID ADDR [PORT]\n"
 		"prog_xfer peer-rails UUID ID=ADDR...       a peer with several rails\n"
@@ -31,8 +34,8 @@ static int usage(void)
 		"prog_xfer now put|get NODE SEG LEN SEED MS COMMAND   open, run the command, then one request\n"
 		"prog_xfer zero NODE SEG OFF LEN            reads and verifies that all bytes are 0\n"
 		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back until an error or the time is over\n"
-		"prog_xfer stream NODE SEG LEN COUNT SEED [RATE [MS]]   COUNT times write and read back, verified; prints the\n"
-		"                                           slowest; RATE a second, MS deadline\n"
+		"prog_xfer stream NODE SEG LEN COUNT SEED [RATE [MS]]   COUNT times write and read back, verified; prints\n"
+		"                                           the slowest; RATE a second, MS deadline\n"
 		"prog_xfer hold NODE SEG LEN                keeps a large READ in flight until it is killed\n");
 	return 2;
 }
@@ -127,6 +130,60 @@ static int do_rail(char **v)
 	if (!ret && mcnl_attr(&m, MC_ATTR_RAIL_ID, &id, 4) == 4)
 		printf("%u\n", id);
 	return ret;
+}
+
+static int rail_added(struct mcnl_msg *m)
+{
+	uint32_t id = 0;
+	int ret = mcnl_call(m);
+
+	if (!ret && mcnl_attr(m, MC_ATTR_RAIL_ID, &id, 4) == 4)
+		printf("%u\n", id);
+	return ret;
+}
+
+static int do_rail_auto(char **v)
+{
+	struct mcnl_msg m;
+
+	mcnl_begin(&m, MC_CMD_RAIL_ADD);
+	mcnl_put_str(&m, MC_ATTR_DEV_NAME, v[0]);
+	if (v[1])
+		mcnl_put_u32(&m, MC_ATTR_GID_INDEX, (uint32_t)atoi(v[1]));
+	return rail_added(&m);
+}
+
+static int do_rail_gid(char **v)
+{
+	struct mcnl_msg m;
+
+	mcnl_begin(&m, MC_CMD_RAIL_ADD);
+	mcnl_put_str(&m, MC_ATTR_DEV_NAME, v[0]);
+	put_addr(&m, v[1], NULL);
+	mcnl_put_u32(&m, MC_ATTR_GID_INDEX, (uint32_t)atoi(v[2]));
+	return rail_added(&m);
+}
+
+static int do_rail_set(char **v)
+{
+	static const struct { const char *name; int attr; } names[] = {
+		{ "slice", MC_ATTR_SLICE_BYTES }, { "tail", MC_ATTR_TAIL_BYTES }, { "tos", MC_ATTR_TOS },
+		{ "sl", MC_ATTR_SERVICE_LEVEL },
+	};
+	struct mcnl_msg m;
+	unsigned int i;
+
+	mcnl_begin(&m, MC_CMD_RAIL_SET);
+	mcnl_put_u32(&m, MC_ATTR_RAIL_ID, (uint32_t)atoi(v[0]));
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && strcmp(v[1], names[i].name); i++)
+		;
+	if (i < sizeof(names) / sizeof(names[0])) {
+		mcnl_put_u32(&m, names[i].attr, (uint32_t)strtoul(v[2], NULL, 0));
+	} else {
+		mcnl_put_u32(&m, MC_ATTR_NUMA_NODE, (uint32_t)atoi(v[1]));
+		mcnl_put_u32(&m, MC_ATTR_WEIGHT, (uint32_t)atoi(v[2]));
+	}
+	return mcnl_call(&m);
 }
 
 static int do_rail_del(char **v)
@@ -292,8 +349,8 @@ static void show_path(const uint8_t *node, const struct nlattr *a)
 {
 	printf("node=");
 	uuid_print(node);
-	printf(" local=%u remote=%u state=%s epoch=%u attempts=%u unreachable=%u bw=%llu tos=%u mtu=%u depth=%u retries=%u"
-	       " rnr_retries=%u why=%s\n", (unsigned int)number_in(a, MC_ATTR_LOCAL_RAIL_ID),
+	printf(" local=%u remote=%u state=%s epoch=%u attempts=%u unreachable=%u bw=%llu tos=%u mtu=%u depth=%u"
+	       " retries=%u rnr_retries=%u why=%s\n", (unsigned int)number_in(a, MC_ATTR_LOCAL_RAIL_ID),
 	       (unsigned int)number_in(a, MC_ATTR_RAIL_ID), text_in(a, MC_ATTR_STATE),
 	       (unsigned int)number_in(a, MC_ATTR_EPOCH), (unsigned int)number_in(a, MC_ATTR_ATTEMPTS),
 	       (unsigned int)number_in(a, MC_ATTR_UNREACHABLE),
@@ -657,7 +714,8 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; int args; int (*fn)(char **v); bool own_message; } verbs[] = {
 		{ "node", 3, do_node, false }, { "key", 2, do_key, false }, { "rail", 2, do_rail, false },
-		{ "rail-del", 1, do_rail_del, false }, { "peer", 2, do_peer, false },
+		{ "rail-auto", 1, do_rail_auto, false }, { "rail-gid", 3, do_rail_gid, false },
+		{ "rail-set", 3, do_rail_set, false }, { "rail-del", 1, do_rail_del, false }, { "peer", 2, do_peer, false },
 		{ "peer-rails", 2, do_peer_rails, false }, { "paths", 0, do_paths, false },
 		{ "stream", 5, do_stream, true },
 		{ "peer-del", 1, do_peer_del, false },
