@@ -201,7 +201,7 @@ int mc_seg_handle_open(struct mc_ctx *ctx, struct mc_seg_open *arg)
 	}
 	h->target = target;
 	arg->out_len = target->len;
-	arg->out_flags = target->local ? MC_SEG_LOCAL : 0;
+	arg->out_flags = (target->local ? MC_SEG_LOCAL : 0) | (target->needs_grant ? MC_SEG_NEEDS_GRANT : 0);
 	ret = mc_handle_add(&ctx->segs, h, MC_MAX_SEGMENTS, &h->id, &arg->out_id);
 	if (ret)
 		goto err_put;

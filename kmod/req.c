@@ -68,7 +68,7 @@ void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops
 	memcpy(target->seg_uuid, seg_uuid, MC_UUID_LEN);
 	target->len = len;
 	target->local = local;
-	target->needs_grant = false;
+	target->needs_grant = true;
 	INIT_WORK(&target->release_work, target_release_work);
 }
 

@@ -131,7 +131,7 @@ struct mc_handle {
  * @timeout_ns: how long to wait for the other node, 0 means 5 s
  * @out_len: bytes of the segment
  * @out_id: handle
- * @out_flags: MC_SEG_LOCAL when it lives on this node
+ * @out_flags: MC_SEG_LOCAL when it lives on this node, MC_SEG_NEEDS_GRANT when requests need a grant: it is a pool
  *
  * Errors: EHOSTUNREACH (no such peer, or no rail leads to it), ENOENT (the node has no such segment), EACCES (the peer
  * could not prove that it knows the cluster key), EPROTO (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
@@ -148,6 +148,7 @@ struct mc_seg_open {
 };
 
 #define MC_SEG_LOCAL		(1U << 0)
+#define MC_SEG_NEEDS_GRANT	(1U << 1)
 
 /*
  * Rings: one pair per open file, set up once (EEXIST afterwards). Both areas come from mmap() of the device:

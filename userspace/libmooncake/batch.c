@@ -42,11 +42,17 @@ static int add(struct mc_batch *b, uint8_t opcode, struct mc_buf *buf, uint64_t 
 	x->buf = buf;
 	x->buf_off = buf_off;
 	x->seg_id = seg->id;
+	x->grant_id = b->grant;
 	x->seg_off = seg_off;
 	x->len = len;
 	x->opcode = opcode;
 	b->left++;
 	return b->n++;
+}
+
+void mc_batch_grant(struct mc_batch *b, uint32_t id)
+{
+	b->grant = id;
 }
 
 int mc_batch_read(struct mc_batch *b, struct mc_buf *buf, uint64_t buf_off, struct mc_seg *seg, uint64_t seg_off,

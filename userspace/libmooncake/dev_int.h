@@ -77,6 +77,7 @@ struct mc_seg {
  * @seg_off: first byte in the segment
  * @len: bytes
  * @seg_id: segment's handle; the kernel knows when it is stale
+ * @grant_id: grant, 0 without
  * @opcode: MC_OP_*
  */
 struct mc_xfer {
@@ -86,6 +87,7 @@ struct mc_xfer {
 	uint64_t seg_off;
 	uint64_t len;
 	uint32_t seg_id;
+	uint32_t grant_id;
 	uint8_t opcode;
 };
 
@@ -95,6 +97,7 @@ struct mc_xfer {
  * @dev: device
  * @max: room
  * @n: transfers
+ * @grant: of the transfers that are added next
  * @sent: how many were handed to the ring
  * @left: how many have not ended
  * @submitted: mc_batch_submit() was called
@@ -109,6 +112,7 @@ struct mc_batch {
 	struct mc_dev *dev;
 	uint32_t max;
 	uint32_t n;
+	uint32_t grant;
 	uint32_t sent;
 	uint32_t left;
 	bool submitted;

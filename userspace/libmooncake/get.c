@@ -24,6 +24,7 @@ struct get_op {
 	uint64_t tried;		/* bit per replica */
 	unsigned int chosen;
 	struct mc_segref *seg;
+	size_t grant;
 	uint32_t first;
 	bool stale;		/* a segment was gone: the master may know a newer place */
 };
@@ -36,6 +37,8 @@ struct get_wave {
 	uint8_t node_uuid[MC_UUID_LEN];
 	struct mc_noseg no;
 	Mooncake__V1__BatchGetReplicaListReply *replies[2];	/* first and second look */
+	struct mc_grant_use *grants;				/* of the attempt */
+	size_t n_grants;
 	struct mc_batch *batch;
 };
 
@@ -268,6 +271,59 @@ static uint64_t attempt_ns(const struct get_wave *w)
 	return left / (most + 1);
 }
 
+static void grant_refused(struct get_wave *w, struct get_op *op, int error)
+{
+	char key[MC_KEY_TEXT];
+	struct mc_error err;
+
+	if (error == -ETIME && mc_now_ns() >= op->lease_end) {
+		lease_over(op);
+	} else if (error == -ETIME) {
+		mc_item_fail(op->item, MC_EUNAVAILABLE_IN_CURRENT_STATUS, ETIME,
+			     "get '%s': this node does not know the master's time: does mcnoded run?", key_of(op, key));
+		op->state = GET_DONE;
+	} else {
+		mc_error_set(&err, error, -error, "the kernel refuses the grant: %s%s", strerror(-error),
+			     error == -EACCES ? ": do master and node have the same key?" : "");
+		replica_failed(w, op, &err);
+	}
+}
+
+/* All grants of the attempt in as few calls as the kernel allows. */
+static void load_grants(struct get_wave *w)
+{
+	uint64_t until = w->deadline;
+	size_t i;
+
+	w->grants = calloc(w->n, sizeof(*w->grants));
+	for (i = 0; i < w->n && w->grants; i++) {
+		struct get_op *op = &w->ops[i];
+
+		if (op->state != GET_MOVING)
+			continue;
+		if (op->lease_end < until)
+			until = op->lease_end;
+		op->grant = w->n_grants;
+		w->grants[w->n_grants].bytes = op->reply->replicas[op->chosen]->grant.data;
+		w->grants[w->n_grants++].len = op->reply->replicas[op->chosen]->grant.len;
+	}
+	mc_grants_load_until(w->s->dev, w->grants, w->n_grants, until);
+	for (i = 0; i < w->n; i++) {
+		struct get_op *op = &w->ops[i];
+
+		if (op->state == GET_MOVING && (!w->grants || w->grants[op->grant].error))
+			grant_refused(w, op, w->grants ? w->grants[op->grant].error : -ENOMEM);
+	}
+}
+
+static void drop_grants(struct get_wave *w)
+{
+	mc_grants_unload(w->s->dev, w->grants, w->n_grants);
+	free(w->grants);
+	w->grants = NULL;
+	w->n_grants = 0;
+}
+
 static void fill_batch(struct get_wave *w)
 {
 	struct mc_error err = { 0 };
@@ -285,6 +341,8 @@ static void fill_batch(struct get_wave *w)
 		if (op->state != GET_MOVING)
 			continue;
 		op->first = w->batch ? w->batch->n : 0;
+		if (!rc)
+			mc_batch_grant(w->batch, w->grants[op->grant].id);
 		if (!rc)
 			rc = mc_item_add(w->batch, op->item, op->reply->size, op->seg->seg,
 					 op->reply->replicas[op->chosen]->offset, false);
@@ -326,6 +384,9 @@ static void judge_get(struct get_wave *w, struct get_op *op)
 		mc_sum_up(w->batch, op->first, count, &sum);
 		if (!sum.result) {
 			moved(w, op, &sum);
+		} else if (sum.result == -ETIME) {
+			lease_over(op);
+			op->item->res.busy = sum.busy;
 		} else {
 			mc_error_set(&err, sum.result, -sum.result,
 				     "byte %" PRIu64 " of %" PRIu64 " did not come from node %s: %s", sum.fail_at,
@@ -351,6 +412,7 @@ static bool attempt(struct get_wave *w)
 	for (i = 0; i < w->n; i++)
 		if (w->ops[i].state == GET_FETCH)
 			choose(w, &w->ops[i]);
+	load_grants(w);
 	fill_batch(w);
 	mc_fault_hold("MC_FAULT_HOLD_GET_MS");
 	mc_move(w->batch, attempt_ns(w));
@@ -359,6 +421,7 @@ static bool attempt(struct get_wave *w)
 			judge_get(w, &w->ops[i]);
 	mc_batch_free(w->batch);
 	w->batch = NULL;
+	drop_grants(w);
 	return count_state(w, GET_FETCH) > 0;
 }
 

@@ -14,6 +14,7 @@ struct put_op {
 	struct mc_item *item;
 	const Mooncake__V1__PutStartReply *start;
 	struct mc_segref **segs;	/* one per replica */
+	size_t grant;		/* first of its grants, one per replica */
 	uint32_t first;
 	uint32_t count;
 	bool stored;		/* every byte of every replica has arrived */
@@ -28,6 +29,8 @@ struct put_wave {
 	uint64_t deadline;
 	struct mc_noseg no;
 	Mooncake__V1__BatchPutStartReply *reply;
+	struct mc_grant_use *grants;
+	size_t n_grants;
 	struct mc_batch *batch;
 };
 
@@ -159,6 +162,42 @@ static void prepare(struct put_wave *w)
 	}
 }
 
+static void grant_refused(struct put_op *op, size_t r, int error)
+{
+	char key[MC_KEY_TEXT];
+
+	mc_item_fail(op->item, MC_ETRANSFER_FAIL, -error, "put '%s': the kernel refuses the grant: %s%s",
+		     mc_key_text(op->item->key, op->item->key_len, key), strerror(-error),
+		     error == -ETIME ? ": it has ended, or mcnoded does not tell the master's time" :
+		     error == -EACCES ? ": do master and node have the same key?" : "");
+	mc_item_place(op->item, op->start->replicas[r]);
+	op->count = 0;
+}
+
+/* All grants of the wave in as few calls as the kernel allows. */
+static void load_grants(struct put_wave *w)
+{
+	size_t i, r, n = 0;
+
+	for (i = 0; i < w->n; i++)
+		n += w->ops[i].count ? w->ops[i].start->n_replicas : 0;
+	w->grants = calloc(n + 1, sizeof(*w->grants));
+	for (i = 0; i < w->n && w->grants; i++) {
+		struct put_op *op = &w->ops[i];
+
+		op->grant = w->n_grants;
+		for (r = 0; op->count && r < op->start->n_replicas; r++) {
+			w->grants[w->n_grants].bytes = op->start->replicas[r]->grant.data;
+			w->grants[w->n_grants++].len = op->start->replicas[r]->grant.len;
+		}
+	}
+	mc_grants_load_until(w->s->dev, w->grants, w->n_grants, w->deadline);
+	for (i = 0; i < w->n; i++)
+		for (r = 0; w->ops[i].count && r < w->ops[i].start->n_replicas; r++)
+			if (!w->grants || w->grants[w->ops[i].grant + r].error)
+				grant_refused(&w->ops[i], r, w->grants ? w->grants[w->ops[i].grant + r].error : -ENOMEM);
+}
+
 static void fail_unstarted(struct put_wave *w, int sys, const char *why)
 {
 	char key[MC_KEY_TEXT];
@@ -194,9 +233,11 @@ static void fill_batch(struct put_wave *w)
 		struct put_op *op = &w->ops[i];
 
 		op->first = w->batch->n;
-		for (r = 0; r < op->start->n_replicas && op->count && !rc; r++)
+		for (r = 0; r < op->start->n_replicas && op->count && !rc; r++) {
+			mc_batch_grant(w->batch, w->grants[op->grant + r].id);
 			rc = mc_item_add(w->batch, op->item, mc_item_len(op->item), op->segs[r]->seg,
 					 op->start->replicas[r]->offset, true);
+		}
 		op->count = w->batch->n - op->first;
 		if (rc)
 			mc_item_fail(op->item, MC_ETRANSFER_FAIL, -rc, "put: preparing the transfer: %s",
@@ -383,6 +424,8 @@ static void release(struct put_wave *w)
 	size_t i, r;
 
 	mc_batch_free(w->batch);
+	mc_grants_unload(w->s->dev, w->grants, w->n_grants);
+	free(w->grants);
 	for (i = 0; i < w->n; i++) {
 		for (r = 0; w->ops[i].segs && r < w->ops[i].start->n_replicas; r++)
 			mc_segref_put(w->s, w->ops[i].segs[r]);
@@ -410,6 +453,7 @@ static void put_wave(struct mc_store *s, struct mc_item *items, size_t n, uint32
 		start(&w);
 	if (w.n) {
 		prepare(&w);
+		load_grants(&w);
 		transfer(&w);
 		finish(&w);
 	}

@@ -121,6 +121,7 @@ static void fill(struct mc_dev *dev, struct mc_batch *b, uint32_t slot, uint64_t
 	sqe->buf_off = x->buf_off;
 	sqe->target_id = x->seg_id;
 	sqe->target_off = x->seg_off;
+	sqe->grant_id = x->grant_id;
 	sqe->len = x->len;
 	sqe->cookie = (uint64_t)s->gen << 32 | slot;
 	sqe->timeout_ns = b->deadline_ns ? b->deadline_ns - now : 0;

@@ -332,6 +332,15 @@ size_t mc_wave(const struct mc_item *items, size_t n, uint32_t copies);
 int mc_items_verdict(const struct mc_item *items, size_t n, struct mc_error *err);
 
 /**
+ * mc_grants_load_until() - mc_grants_load(), tried again while this node may not know the master's time yet
+ * @dev: device
+ * @grants: the grants
+ * @n: how many
+ * @until: when to give up, on the clock of mc_now_ns(); some seconds at most are waited
+ */
+void mc_grants_load_until(struct mc_dev *dev, struct mc_grant_use *grants, size_t n, uint64_t until);
+
+/**
  * struct mc_sum - how the transfers of an item ended, together
  * @result: 0, or the first -errno
  * @quiesced: none of them can reach a segment any more

@@ -114,29 +114,69 @@ static int node_set(struct ctl *c)
 }
 
 static const struct ctl_opt key_opts[] = {
-	{ "generation", "N", "number of the key, from 1 (default 1)" },
+	{ "generation", "N", "number of the key when the file does not name it, from 1 (default 1)" },
 	{ NULL, NULL, NULL },
 };
+
+/* Gives the module a key that was read or made, and wipes it. */
+static int key_give(struct ctl *c, uint8_t *key, uint32_t gen)
+{
+	struct mcnl *nl;
+	int rc = ctl_nl_open(c, &nl);
+
+	if (!rc)
+		rc = ctl_nl_done(c, nl, mcnl_key_set(nl, gen, key));
+	explicit_bzero(key, MC_KEY_LEN);
+	return rc ? rc : ctl_print(c, json_pack("{sI ss}", "generation", (json_int_t)gen, "file", c->argv[0]));
+}
+
+static int key_generation(struct ctl *c, uint32_t *gen)
+{
+	uint64_t v = 1;
+
+	if (c->val[0] && !mct_u64_parse(c->val[0], 1, UINT32_MAX, &v))
+		return ctl_fail(c, MCT_EXIT_USAGE, "--generation '%s' is not a number from 1 to %u", c->val[0],
+				UINT32_MAX);
+	*gen = (uint32_t)v;
+	return MCT_EXIT_OK;
+}
 
 static int key_load(struct ctl *c)
 {
 	uint8_t key[MC_KEY_LEN];
-	uint64_t gen = 1;
-	struct mcnl *nl;
+	uint32_t gen;
 	char err[512];
-	int rc;
+	int rc = key_generation(c, &gen);
 
-	if (c->val[0] && !mct_u64_parse(c->val[0], 1, UINT32_MAX, &gen))
-		return ctl_fail(c, MCT_EXIT_USAGE, "--generation '%s' is not a number from 1 to %u", c->val[0],
-				UINT32_MAX);
-	rc = mct_key_load(c->argv[0], key, err, sizeof(err));
 	if (rc)
-		return ctl_fail(c, mct_exit_of_errno(rc), "%s", err);
-	rc = ctl_nl_open(c, &nl);
+		return rc;
+	rc = mct_key_load(c->argv[0], key, &gen, err, sizeof(err));
+	return rc ? ctl_fail(c, mct_exit_of_errno(rc), "%s", err) : key_give(c, key, gen);
+}
+
+static int key_rotate(struct ctl *c)
+{
+	uint8_t key[MC_KEY_LEN];
+	uint32_t gen;
+	char err[512];
+	int rc = key_generation(c, &gen);
+
+	if (rc)
+		return rc;
+	rc = mct_key_rotate(c->argv[0], key, &gen, err, sizeof(err));
+	return rc ? ctl_fail(c, mct_exit_of_errno(rc), "%s", err) : key_give(c, key, gen);
+}
+
+static int key_show(struct ctl *c)
+{
+	struct mcnl_info i;
+	struct mcnl *nl;
+	int rc = ctl_nl_open(c, &nl);
+
 	if (!rc)
-		rc = ctl_nl_done(c, nl, mcnl_key_set(nl, (uint32_t)gen, key));
-	explicit_bzero(key, sizeof(key));
-	return rc ? rc : ctl_print(c, json_pack("{sI ss}", "generation", (json_int_t)gen, "file", c->argv[0]));
+		rc = ctl_nl_done(c, nl, mcnl_info(nl, &i));
+	return rc ? rc : ctl_print(c, json_pack("{ss sI sI}", "auth", auth_name(i.auth), "generation",
+						(json_int_t)i.key_gen, "also_accepted", (json_int_t)i.key_gen_old));
 }
 
 static int key_generate(struct ctl *c)
@@ -163,6 +203,9 @@ const struct ctl_cmd ctl_node_cmds[] = {
 	  node_init },
 	{ "node", "set", "--cluster UUID", 0, 0, "give the module its identity", set_opts, node_set },
 	{ "key", "load", "FILE", 1, 1, "load the cluster key into the module", key_opts, key_load },
+	{ "key", "rotate", "FILE", 1, 1, "replace the key in the file by a new one and load that", key_opts,
+	  key_rotate },
+	{ "key", "show", "", 0, 0, "generations of the key that the module accepts", NULL, key_show },
 	{ "key", "generate", "FILE", 1, 1, "write a new random cluster key", NULL, key_generate },
 	{ "version", NULL, "", 0, 0, "versions of this program", NULL, version },
 	{ NULL, NULL, NULL, 0, 0, NULL, NULL, NULL },

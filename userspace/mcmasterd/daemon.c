@@ -16,6 +16,7 @@
 
 static struct event_base *loop;
 static struct mc_rpc_server *server;
+static struct mc_master *master;
 
 static void log_rpc(void *ctx, const char *line)
 {
@@ -45,6 +46,27 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 	event_add(arg, &tv);
 }
 
+static void on_hup(evutil_socket_t sig, short what, void *arg)
+{
+	const struct mc_opts *o = arg;
+	uint8_t key[MC_GRANT_KEY];
+	char err[256];
+	uint32_t gen;
+
+	(void)sig;
+	(void)what;
+	if (mc_opts_key(o, key, &gen, err, sizeof(err))) {
+		mc_log(MC_LOG_ERROR, "SIGHUP: %s; grants are signed as before", err);
+		return;
+	}
+	mc_minter_set(&master->minter, key, gen);
+	explicit_bzero(key, sizeof(key));
+	if (gen)
+		mc_log(MC_LOG_INFO, "SIGHUP: grants are signed with generation %u of the cluster key", gen);
+	else
+		mc_log(MC_LOG_WARN, "SIGHUP: no --key-file is given: grants are signed without a key");
+}
+
 static int listen_on(const struct mc_journal *j, const struct mc_addr *addr)
 {
 	struct mc_sockaddr sa[16];
@@ -70,8 +92,8 @@ static int listen_on(const struct mc_journal *j, const struct mc_addr *addr)
 			((struct sockaddr_in6 *)at)->sin6_port = htons(port);
 		else
 			((struct sockaddr_in *)at)->sin_port = htons(port);
-		mc_log(MC_LOG_START, "listening on %s (journal %s: %s)", mc_addr_format(at, text, sizeof(text)),
-		       j->name, j->promise);
+		mc_log(MC_LOG_START, "listening on %s (journal %s: %s; auth %s)", mc_addr_format(at, text, sizeof(text)),
+		       j->name, j->promise, master->minter.gen ? "key" : "none");
 	}
 	return 0;
 }
@@ -117,10 +139,13 @@ static int serve(const struct mc_opts *o, const struct mc_journal *j)
 	struct event *drain = event_new(loop, -1, EV_PERSIST, on_drain, NULL);
 	struct event *term = evsignal_new(loop, SIGTERM, on_signal, drain);
 	struct event *intr = evsignal_new(loop, SIGINT, on_signal, drain);
+	struct event *hup = evsignal_new(loop, SIGHUP, on_hup, (void *)o);
 	int status = MC_EXIT_RUN;
 
-	if (drain && term && intr && !event_add(term, NULL) && !event_add(intr, NULL))
+	if (drain && term && intr && hup && !event_add(term, NULL) && !event_add(intr, NULL) && !event_add(hup, NULL))
 		status = listen_and_loop(o, j);
+	if (hup)
+		event_free(hup);
 	if (intr)
 		event_free(intr);
 	if (term)
@@ -149,20 +174,29 @@ static int run(const struct mc_opts *o, struct mc_master *m)
 
 int mc_daemon_run(const struct mc_opts *opts)
 {
+	struct mc_master_config cfg = opts->master;
 	struct mc_result res = { 0 };
 	struct mc_master *m = NULL;
+	char err[256];
 	int status;
+
+	if (mc_opts_key(opts, cfg.key, &cfg.key_gen, err, sizeof(err))) {
+		mc_log(MC_LOG_ERROR, "%s", err);
+		return MC_EXIT_RUN;
+	}
 
 	signal(SIGPIPE, SIG_IGN);
 	loop = event_base_new();
 	if (loop)
-		m = mc_master_new(&opts->master, loop, &res);
+		m = mc_master_new(&cfg, loop, &res);
 	if (!m) {
 		mc_log(MC_LOG_ERROR, "%s", loop ? res.text : "can't make an event loop");
 		if (loop)
 			event_base_free(loop);
 		return MC_EXIT_RUN;
 	}
+	explicit_bzero(cfg.key, sizeof(cfg.key));
+	master = m;
 	status = run(opts, m);
 	mc_master_free(m);
 	event_base_free(loop);

@@ -90,6 +90,7 @@ struct mc_master *mc_master_new(const struct mc_master_config *cfg, struct event
 	sc.nodes_version = (random_u64(&m->rng) & 0x7fffffffull) << 32;
 	mc_state_init(&m->state, &sc);
 	mc_journal_none(&m->journal);
+	mc_minter_set(&m->minter, cfg->key, cfg->key_gen);
 	return m;
 }
 
@@ -98,8 +99,24 @@ void mc_master_free(struct mc_master *m)
 	if (!m)
 		return;
 	mc_state_fini(&m->state);
+	explicit_bzero(&m->minter, sizeof(m->minter));
+	explicit_bzero(m->cfg.key, sizeof(m->cfg.key));
 	event_free(m->timer);
 	free(m);
+}
+
+/* After the end of a grant its holder's last packets may be under way, and its clock may be off, as may this one's. */
+static uint64_t margin_ns(const struct mc_master *m)
+{
+	return (2 * MC_MAX_SKEW_MS + m->cfg.retry_bound_ms) * MC_NS_PER_MS;
+}
+
+/* A writer's grant lasts for the discard timeout. */
+static uint64_t release_ns(const struct mc_master *m)
+{
+	uint64_t granted = m->cfg.discard_ms * MC_NS_PER_MS + margin_ns(m);
+
+	return m->cfg.release_ms * MC_NS_PER_MS > granted ? m->cfg.release_ms * MC_NS_PER_MS : granted;
 }
 
 static int no_room(const struct mc_state *s, const struct mc_op *op, uint32_t wanted, struct mc_result *res)
@@ -140,7 +157,7 @@ static void decide_nodes(struct mc_master *m, struct mc_op *op)
 	 * This master knows nothing of the leases and writes that an earlier one granted in this segment. What they may
 	 * still touch is not handed out: they see an error, never another object's bytes.
 	 */
-	if (op->type == MC_OP_MOUNT && n && n->inherited)
+	if (op->type == MC_OP_MOUNT && (op->inherited || (n && n->inherited)))
 		op->until = op->now + m->cfg.restart_rest_ms * MC_NS_PER_MS;
 }
 
@@ -182,7 +199,7 @@ static void arm(struct mc_master *m, uint64_t at, uint64_t now)
 
 static uint64_t abandon_time(const struct mc_master *m, const struct mc_object *o)
 {
-	return o->put_start + m->cfg.release_ms * MC_NS_PER_MS;
+	return o->put_start + release_ns(m);
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -209,8 +226,8 @@ int mc_master_submit(struct mc_master *m, struct mc_op *op, struct mc_result *re
 	int err;
 
 	op->now = mc_master_now(m);
-	op->release_ns = m->cfg.release_ms * MC_NS_PER_MS;
-	op->margin_ns = (2 * MC_MAX_SKEW_MS + m->cfg.retry_bound_ms) * MC_NS_PER_MS;
+	op->release_ns = release_ns(m);
+	op->margin_ns = margin_ns(m);
 	if (mc_op_validate(&m->state, op, res) || decide(m, op, res))
 		return res->code;
 	err = mc_journal_append(&m->journal, op);

@@ -8,6 +8,7 @@
 #include <event2/event.h>
 
 #include "journal.h"
+#include "mint.h"
 #include "place.h"
 #include "state.h"
 
@@ -16,24 +17,28 @@
 #endif
 
 /* Two clocks may each be off by this much before they are refused; both ends of a lease count. */
-#define MC_MAX_SKEW_MS		500u
+#define MC_MAX_SKEW_MS		((unsigned int)(MC_CLOCK_SKEW_NS / 1000000))
 
 /**
  * struct mc_master_config - settings
  * @lease_ttl_ms: how long a read protects
  * @discard_ms: after that an unfinished write's name may be taken
- * @release_ms: after that its ranges may be reused; above @discard_ms
+ * @release_ms: after that its ranges may be reused, though not before its grant and the margin are over; above @discard_ms
  * @client_ttl_ms: a node not heard of for that long is gone
  * @retry_bound_ms: how long a transport may go on delivering what was posted before
  * @restart_rest_ms: how long a segment rests that an earlier master may have handed out
  * @cluster_uuid: this cluster's, if @has_cluster_uuid
  * @has_cluster_uuid: one was given
+ * @key: cluster key, all zero without one
+ * @key_gen: its generation, 0 without one
  * @clock_ns: monotonic clock, NULL: CLOCK_BOOTTIME; tests bring their own
  */
 struct mc_master_config {
 	uint64_t lease_ttl_ms, discard_ms, release_ms, client_ttl_ms, retry_bound_ms, restart_rest_ms;
 	uint8_t cluster_uuid[MC_UUID_LEN];
 	bool has_cluster_uuid;
+	uint8_t key[MC_GRANT_KEY];
+	uint32_t key_gen;
 	uint64_t (*clock_ns)(void);
 };
 
@@ -71,6 +76,7 @@ struct mc_counter {
  * @state: what it knows
  * @journal: where records go
  * @rng: for decisions
+ * @minter: signs grants
  * @clock_epoch: names this run's clock
  * @start_ns: CLOCK_BOOTTIME at time 0 of that clock
  * @next_replica_id: next replica's number
@@ -83,6 +89,7 @@ struct mc_master {
 	struct mc_state state;
 	struct mc_journal journal;
 	struct mc_rng rng;
+	struct mc_minter minter;
 	uint64_t clock_epoch, start_ns, next_replica_id;
 	struct event *timer;
 	uint64_t timer_at;

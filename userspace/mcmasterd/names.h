@@ -16,7 +16,7 @@
 #define MC_KEY_MAX		4096u
 #define MC_SCOPED_MAX		(MC_TENANT_MAX + 1 + MC_KEY_MAX)
 #define MC_NAME_MAX		255u
-#define MC_UUID_LEN		16u
+#define MC_UUID_LEN		16
 #define MC_UUID_TEXT		37u
 #define MC_KEY_TEXT		200u	/* room for mc_key_text() */
 

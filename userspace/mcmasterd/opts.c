@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "mctext.h"
 
 #define DAY_MS	86400000ull
 
@@ -37,13 +38,15 @@ static const struct ms_flag {
 
 #define NMS (sizeof(ms_flags) / sizeof(ms_flags[0]))
 
-enum { OPT_LISTEN = 256, OPT_CLUSTER, OPT_LOG, OPT_PIDFILE, OPT_HELP, OPT_VERSION, OPT_MS };
+enum { OPT_LISTEN = 256, OPT_CLUSTER, OPT_LOG, OPT_PIDFILE, OPT_KEY, OPT_KEYGEN, OPT_HELP, OPT_VERSION, OPT_MS };
 
 static const struct option plain[] = {
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "cluster-uuid", required_argument, NULL, OPT_CLUSTER },
 	{ "log-level", required_argument, NULL, OPT_LOG },
 	{ "pidfile", required_argument, NULL, OPT_PIDFILE },
+	{ "key-file", required_argument, NULL, OPT_KEY },
+	{ "key-generation", required_argument, NULL, OPT_KEYGEN },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 };
@@ -60,7 +63,11 @@ static void usage(void)
 	       "                                  may be given up to %u times (default 0.0.0.0:%u)\n"
 	       "  --cluster-uuid UUID             refuse nodes of another cluster\n"
 	       "  --log-level LEVEL               error, warn, info or debug (default info)\n"
-	       "  --pidfile FILE                  write the process number there\n", MC_LISTEN_MAX, MC_MASTER_PORT);
+	       "  --pidfile FILE                  write the process number there\n"
+	       "  --key-file FILE                 cluster key: signs the grants under which pools are reached; read again\n"
+	       "                                  on SIGHUP. Without it only nodes with auth none accept them\n"
+	       "  --key-generation N              generation of the key when the file does not name it (default 1)\n",
+	       MC_LISTEN_MAX, MC_MASTER_PORT);
 	for (i = 0; i < NMS; i++)
 		printf("  --%-29s %s\n                                  (%llu to %llu, default %llu)\n",
 		       ms_flags[i].name, ms_flags[i].help, (unsigned long long)ms_flags[i].min,
@@ -128,6 +135,30 @@ static int set_cluster(struct mc_opts *o, const char *text)
 	return -1;
 }
 
+static int set_key_generation(struct mc_opts *o, const char *text)
+{
+	uint64_t v;
+
+	if (!mct_u64_parse(text, 1, UINT32_MAX, &v))
+		return bad("--key-generation '%s': not a number from 1 to %u", text, UINT32_MAX);
+	o->key_gen = v;
+	return -1;
+}
+
+int mc_opts_key(const struct mc_opts *o, uint8_t *key, uint32_t *gen, char *err, size_t errlen)
+{
+	uint8_t fresh[MC_GRANT_KEY] = { 0 };
+	uint32_t number = o->key_file ? o->key_gen : 0;
+	int rc = o->key_file ? mct_key_load(o->key_file, fresh, &number, err, errlen) : 0;
+
+	if (!rc) {
+		memcpy(key, fresh, sizeof(fresh));
+		*gen = number;
+	}
+	explicit_bzero(fresh, sizeof(fresh));
+	return rc;
+}
+
 static int set(struct mc_opts *o, int opt, const char *text)
 {
 	switch (opt) {
@@ -142,6 +173,11 @@ static int set(struct mc_opts *o, int opt, const char *text)
 	case OPT_PIDFILE:
 		o->pidfile = text;
 		return -1;
+	case OPT_KEY:
+		o->key_file = text;
+		return -1;
+	case OPT_KEYGEN:
+		return set_key_generation(o, text);
 	case OPT_HELP:
 		usage();
 		return 0;
@@ -181,6 +217,7 @@ int mc_opts_parse(struct mc_opts *o, int argc, char **argv)
 	size_t i;
 
 	memset(o, 0, sizeof(*o));
+	o->key_gen = 1;
 	for (i = 0; i < NMS; i++)
 		*ms_value(o, &ms_flags[i]) = ms_flags[i].value;
 	build_options(all);

@@ -259,7 +259,8 @@ static void list_nodes(V1(Master_Service) *base, const V1(ListNodesRequest) *in,
 
 static int do_mount(struct mc_master *m, const V1(MountSegmentRequest) *in, struct mc_result *res)
 {
-	struct mc_op op = { .type = MC_OP_MOUNT, .label = in->name, .size = in->size };
+	struct mc_op op = { .type = MC_OP_MOUNT, .label = in->name, .size = in->size,
+			    .inherited = in->inherited };
 	char uuid[MC_UUID_TEXT], node[MC_UUID_TEXT];
 
 	if (mc_uuid_check("client_uuid", &in->client_uuid, res) || mc_uuid_check("node_uuid", &in->node_uuid, res) ||
@@ -419,7 +420,8 @@ static void master_status(V1(Master_Service) *base, const V1(MasterStatusRequest
 	out.used = room.used;
 	out.waiting = room.waiting;
 	out.journal = (char *)m->journal.name;
-	out.auth = "none";
+	out.auth = m->minter.gen ? "key" : "none";
+	out.key_generation = m->minter.gen;
 	out.cluster_uuid = cluster_field(m);
 	out.lease_ttl_ms = m->cfg.lease_ttl_ms;
 	out.discard_timeout_ms = m->cfg.discard_ms;

@@ -86,7 +86,27 @@ static void batch_exist_key(V1(Master_Service) *base, const V1(BatchKeyRequest) 
 	done(out.results && i == in->n_keys ? &out : NULL, call);
 }
 
-static void write_replica(V1(Replica) *out, const struct mc_object *o, const struct mc_replica *r)
+/*
+ * The right to write until another writer may take the attempt over, or to read as long as the lease. Nobody else has
+ * anything in an object's pages: its range is rounded up to them.
+ */
+static void write_grant(struct mc_master *m, const struct mc_object *o, const V1(Replica) *r, uint8_t *out)
+{
+	struct mc_grant g = {
+		.off = r->offset,
+		.len = r->length,
+		.not_after = o->complete ? o->lease_until : o->put_start + m->cfg.discard_ms * MC_NS_PER_MS,
+		.epoch = m->clock_epoch,
+		.tenant = mc_grant_tenant((const char *)o->tree.name, o->tree.tenant_len),
+		.rights = (o->complete ? MC_GRANT_R : MC_GRANT_W) | MC_GRANT_WHOLE_PAGES,
+	};
+
+	memcpy(g.seg, r->segment_uuid.data, MC_UUID_LEN);
+	mc_mint(&m->minter, &g, out);
+}
+
+static void write_replica(struct mc_master *m, V1(Replica) *out, const struct mc_object *o,
+			  const struct mc_replica *r, uint8_t *grant)
 {
 	const struct mc_segment *seg = r->segment;
 
@@ -100,21 +120,24 @@ static void write_replica(V1(Replica) *out, const struct mc_object *o, const str
 	out->segment_name = (char *)seg->name;
 	out->offset = (uint64_t)mc_alloc_extent(seg->alloc, r->handle).page << MC_PAGE_SHIFT;
 	out->length = o->size;
+	write_grant(m, o, out, grant);
+	out->grant = (ProtobufCBinaryData){ .len = MC_MINT_BYTES, .data = grant };
 }
 
 /* Fills *@list and returns the number of replicas, or -1 when out of memory. */
-static int write_replicas(struct mc_arena *a, const struct mc_object *o, V1(Replica) ***list)
+static int write_replicas(struct mc_master *m, struct mc_arena *a, const struct mc_object *o, V1(Replica) ***list)
 {
 	V1(Replica) *r = mc_arena_alloc(a, o->nreplicas, sizeof(*r));
+	uint8_t *grants = mc_arena_alloc(a, o->nreplicas, MC_MINT_BYTES);
 	int i, n = 0;
 
 	*list = mc_arena_alloc(a, o->nreplicas, sizeof(**list));
-	if (!r || !*list)
+	if (!r || !grants || !*list)
 		return -1;
 	for (i = 0; i < o->nslots; i++) {
 		if (!o->replicas[i].segment)
 			continue;
-		write_replica(&r[n], o, &o->replicas[i]);
+		write_replica(m, &r[n], o, &o->replicas[i], grants + n * MC_MINT_BYTES);
 		(*list)[n] = &r[n];
 		n++;
 	}
@@ -135,7 +158,7 @@ static V1(GetReplicaListReply) *get_one(struct mc_master *m, struct mc_arena *a,
 	if (!mc_scoped_set(&name, tenant, key, &res) && !lease(m, &name, &res)) {
 		const struct mc_object *o = mc_state_object(&m->state, &name);
 
-		n = write_replicas(a, o, &out->replicas);
+		n = write_replicas(m, a, o, &out->replicas);
 		out->size = o->size;
 		out->lease_ttl_ms = m->cfg.lease_ttl_ms;
 		out->has_crc32c = o->has_crc32c;
@@ -214,7 +237,7 @@ static V1(PutStartReply) *put_start_one(struct mc_master *m, struct mc_arena *a,
 	mooncake__v1__put_start_reply__init(out);
 	if (!put_start(m, in, &name, &op, &res)) {
 		out->token = op.token;
-		n = write_replicas(a, mc_state_object(&m->state, &name), &out->replicas);
+		n = write_replicas(m, a, mc_state_object(&m->state, &name), &out->replicas);
 	}
 	mc_master_count(m, MC_COUNT_PUT_START, res.code);
 	out->status = mc_service_status(a, &res);

@@ -35,9 +35,9 @@ static int k_key_set(void *k, uint32_t gen, const uint8_t *key)
 	return mcnl_key_set(handle(k), gen, key);
 }
 
-static int k_clock_set(void *k, uint64_t epoch, int64_t offset, uint64_t error)
+static int k_clock_set(void *k, uint64_t epoch, int64_t offset, uint64_t error, uint64_t at)
 {
-	return mcnl_clock_set(handle(k), epoch, offset, error);
+	return mcnl_clock_set(handle(k), epoch, offset, error, at);
 }
 
 static int k_rail_add(void *k, const char *dev, const struct mcnl_addr *addr, uint16_t port)

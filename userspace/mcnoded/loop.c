@@ -107,6 +107,19 @@ static bool events_take(struct mcnl **events, struct nd_node *nd)
 	return urgent;
 }
 
+volatile sig_atomic_t nd_reload_key;
+
+static void reload_key(struct nd_node *nd)
+{
+	nd_reload_key = 0;
+	if (nd->cfg->auth_none)
+		nd_log(ND_WARN, "SIGHUP: there is no key to read: auth is none");
+	else if (nd_key_reload(nd))
+		nd_log(ND_ERROR, "SIGHUP: %s; the keys stay as they are", nd->errmsg);
+	else
+		nd_log(ND_INFO, "SIGHUP: the kernel has generation %u of the cluster key", nd->key_gen);
+}
+
 uint64_t nd_boottime(void)
 {
 	struct timespec ts;
@@ -124,6 +137,7 @@ void nd_loop(struct nd_node *nd, const volatile sig_atomic_t *stopping)
 	sigprocmask(SIG_BLOCK, NULL, &waiting);
 	sigdelset(&waiting, SIGTERM);
 	sigdelset(&waiting, SIGINT);
+	sigdelset(&waiting, SIGHUP);
 	while (!*stopping) {
 		uint64_t end, wait = nd_tick(nd);
 
@@ -135,6 +149,8 @@ void nd_loop(struct nd_node *nd, const volatile sig_atomic_t *stopping)
 
 			if (left < 1000000000)
 				ts.tv_nsec = (long)left;
+			if (nd_reload_key)
+				reload_key(nd);
 			if (ppoll(&pfd, 1, &ts, &waiting) > 0 && events_take(&events, nd))
 				break;
 		}

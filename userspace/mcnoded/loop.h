@@ -7,6 +7,9 @@
 
 #include "node.h"
 
+/** nd_reload_key - set by SIGHUP: read the key file again */
+extern volatile sig_atomic_t nd_reload_key;
+
 /** nd_boottime() - CLOCK_BOOTTIME in ns */
 uint64_t nd_boottime(void);
 

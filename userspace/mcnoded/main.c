@@ -20,6 +20,12 @@ static void on_signal(int sig)
 	stopping = 1;
 }
 
+static void on_hup(int sig)
+{
+	(void)sig;
+	nd_reload_key = 1;
+}
+
 static void complain(const char *line, void *arg)
 {
 	(void)arg;
@@ -34,8 +40,9 @@ static int load_identity(const struct nd_config *cfg, struct nd_node *nd)
 
 	if (rc == -ENOENT)
 		rc = mct_uuid_file_create(cfg->uuid_file, uuid, err, sizeof(err));
+	nd->key_gen = cfg->key_gen;
 	if (!rc && !cfg->auth_none)
-		rc = mct_key_load(cfg->key_file, nd->key, err, sizeof(err));
+		rc = mct_key_load(cfg->key_file, nd->key, &nd->key_gen, err, sizeof(err));
 	if (rc) {
 		nd_log(ND_ERROR, "%s", err);
 		return rc == -EACCES || rc == -EPERM ? MCT_EXIT_PERMISSION : MCT_EXIT_FAILED;
@@ -87,7 +94,7 @@ static int serve(struct nd_config *cfg)
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = { .sa_handler = on_signal }, hup = { .sa_handler = on_hup };
 	static struct nd_config cfg;
 	struct nd_opts o;
 	sigset_t block;
@@ -105,9 +112,11 @@ int main(int argc, char **argv)
 	sigemptyset(&block);
 	sigaddset(&block, SIGTERM);
 	sigaddset(&block, SIGINT);
+	sigaddset(&block, SIGHUP);
 	sigprocmask(SIG_BLOCK, &block, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGHUP, &hup, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return serve(&cfg);
 }

@@ -136,7 +136,8 @@ static int call_status(struct mc_rpc_client *c, const char *method, const Protob
 	return rc;
 }
 
-static int m_mount(void *m, const uint8_t *client, const uint8_t *node, const struct mcnl_pool *pool, char *err)
+static int m_mount(void *m, const uint8_t *client, const uint8_t *node, const struct mcnl_pool *pool, bool inherited,
+		   char *err)
 {
 	Mooncake__V1__MountSegmentRequest req = MOONCAKE__V1__MOUNT_SEGMENT_REQUEST__INIT;
 
@@ -145,6 +146,7 @@ static int m_mount(void *m, const uint8_t *client, const uint8_t *node, const st
 	req.segment_uuid = bytes(pool->seg_uuid, MC_UUID_LEN);
 	req.name = (char *)pool->name;
 	req.size = pool->len;
+	req.inherited = inherited;
 	return call_status(m, "MountSegment", &req.base, err);
 }
 

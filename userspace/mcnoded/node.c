@@ -44,8 +44,27 @@ static int setup_identity(struct nd_node *nd)
 	rc = nd->k->node_set(nd->kctx, nd->self.uuid, cfg->cluster,
 			     cfg->auth_none ? MC_AUTH_NONE : MC_AUTH_KEY);
 	if (!rc && !cfg->auth_none)
-		rc = nd->k->key_set(nd->kctx, cfg->key_gen, nd->key);
+		rc = nd->k->key_set(nd->kctx, nd->key_gen, nd->key);
 	return rc ? kernel_failed(nd, rc) : 0;
+}
+
+int nd_key_reload(struct nd_node *nd)
+{
+	uint8_t key[MC_KEY_LEN];
+	uint32_t gen = nd->cfg->key_gen;
+	int rc = mct_key_load(nd->cfg->key_file, key, &gen, nd->errmsg, sizeof(nd->errmsg));
+
+	if (!rc) {
+		rc = nd->k->key_set(nd->kctx, gen, key);
+		if (rc)
+			kernel_failed(nd, rc);
+	}
+	if (!rc) {
+		memcpy(nd->key, key, sizeof(key));
+		nd->key_gen = gen;
+	}
+	explicit_bzero(key, sizeof(key));
+	return rc;
 }
 
 static bool has_rail(const struct nd_rail_config *want, const struct mcnl_rail *have, size_t n)
@@ -89,16 +108,28 @@ static int setup_rails(struct nd_node *nd)
 	return rc ? kernel_failed(nd, rc) : nd_refresh_rails(nd);
 }
 
-/* The pool outlives mcnoded. One with the right name but another shape is not ours to destroy. */
+/*
+ * The pool outlives mcnoded. One with the right name but another shape is not ours to destroy. Which master has handed it
+ * out the kernel knows: mcnoded tells it a master's time before it mounts a pool there.
+ */
 static int take_over(struct nd_node *nd, const struct mcnl_pool *have)
 {
 	const struct mcnl_pool *want = &nd->cfg->pool;
+	struct mcnl_info info;
+	int rc;
 
 	if (have->len != want->len || have->page_size != want->page_size)
 		return fail(nd, -EEXIST, "pool '%s' exists with %llu bytes in pages of %u, configured are "
 			    "%llu bytes in pages of %u; destroy it (mcctl pool destroy %s) or change the file",
 			    want->name, (unsigned long long)have->len, have->page_size,
 			    (unsigned long long)want->len, want->page_size, want->name);
+	if (memcmp(nd->pool.seg_uuid, have->seg_uuid, MC_UUID_LEN)) {
+		rc = nd->k->info(nd->kctx, &info);
+		if (rc)
+			return kernel_failed(nd, rc);
+		nd->pool_epoch = info.clock_epoch;
+		nd->inherited = false;
+	}
 	nd->pool = *have;
 	return 0;
 }
@@ -121,6 +152,8 @@ static int setup_pool(struct nd_node *nd)
 	if (found)
 		return rc;
 	nd->pool = nd->cfg->pool;
+	nd->pool_epoch = 0;
+	nd->inherited = false;
 	rc = nd->k->pool_create(nd->kctx, &nd->cfg->pool, nd->pool.seg_uuid);
 	return rc ? kernel_failed(nd, rc) : 0;
 }
@@ -184,7 +217,8 @@ static uint64_t kernel_lost(struct nd_node *nd, int rc)
 static int sync_clock(struct nd_node *nd, const struct nd_ping *p, uint64_t t0, uint64_t t1)
 {
 	uint64_t middle = t0 + (t1 - t0) / 2;
-	int rc = nd->k->clock_set(nd->kctx, p->epoch, (int64_t)(p->now_ns - middle), (t1 - t0) / 2 + 1);
+	int rc = nd->k->clock_set(nd->kctx, p->epoch, (int64_t)(p->now_ns - middle), (t1 - t0) / 2 + 1,
+				  t0);
 
 	return rc ? kernel_failed(nd, rc) : 0;
 }
@@ -192,8 +226,13 @@ static int sync_clock(struct nd_node *nd, const struct nd_ping *p, uint64_t t0, 
 static int mount(struct nd_node *nd)
 {
 	char err[ND_TEXT] = "", uuid[MCT_UUID_TEXT];
-	int rc = nd->m->mount(nd->mctx, nd->client, nd->self.uuid, &nd->pool, err);
+	int rc;
 
+	/* Whoever was asked may have mounted it, though no answer came. */
+	if (nd->pool_epoch && nd->pool_epoch != nd->epoch)
+		nd->inherited = true;
+	nd->pool_epoch = nd->epoch;
+	rc = nd->m->mount(nd->mctx, nd->client, nd->self.uuid, &nd->pool, nd->inherited, err);
 	if (rc) {
 		if (nd->last_code != rc)
 			nd_log(ND_ERROR, "master %s: mount of pool '%s' (%s): %s; trying again",
@@ -203,6 +242,7 @@ static int mount(struct nd_node *nd)
 	}
 	nd->last_code = 0;
 	nd->mounted = true;
+	nd->inherited = false;
 	nd_log(ND_INFO, "pool '%s' (%s, %llu bytes) is mounted", nd->pool.name,
 	       mct_uuid_text(nd->pool.seg_uuid, uuid), (unsigned long long)nd->pool.len);
 	return 0;
@@ -215,15 +255,18 @@ static void install_nodes(struct nd_node *nd, const struct nd_ping *p)
 	nd_peers_expire(nd);
 }
 
-/* Another epoch means another master, whose version numbers begin again: its list must be asked for from nothing. */
+/*
+ * Another epoch means another master, whose version numbers begin again: its list must be asked for from nothing.
+ *
+ * The kernel's clock is a mark too: it names the last master that knows all that was handed out of the pool. So it moves
+ * on after the new master has taken the pool with the word that it is inherited, not before: a crash in between would
+ * lose that.
+ */
 static uint64_t answered(struct nd_node *nd, struct nd_ping *p, uint64_t t0, uint64_t t1)
 {
 	bool restarted = nd->epoch && nd->epoch != p->epoch && !p->has_nodes;
 	int rc;
 
-	rc = sync_clock(nd, p, t0, t1);
-	if (rc)
-		return kernel_lost(nd, rc);
 	nd->epoch = p->epoch;
 	if (restarted) {
 		nd->version = 0;
@@ -236,7 +279,8 @@ static uint64_t answered(struct nd_node *nd, struct nd_ping *p, uint64_t t0, uin
 		nd->mounted = false;
 	if (nd->cfg->has_pool && !nd->mounted)
 		mount(nd);
-	return ND_PING_NS;
+	rc = nd->inherited ? 0 : sync_clock(nd, p, t0, t1);
+	return rc ? kernel_lost(nd, rc) : ND_PING_NS;
 }
 
 static uint64_t ping(struct nd_node *nd)

@@ -16,7 +16,7 @@
 #include "config.h"
 
 #define ND_PING_NS		1000000000ULL	/* between two pings */
-#define ND_BACKOFF_MAX_NS	4000000000ULL	/* longest pause while the master does not answer */
+#define ND_BACKOFF_MAX_NS	2000000000ULL	/* longest pause while the master does not answer: a clock is good for 5 s */
 #define ND_PEER_GRACE_NS	30000000000ULL	/* a peer that the master does not name is kept so long */
 #define ND_TEXT			512
 
@@ -29,7 +29,7 @@ struct nd_kernel_ops {
 	int (*info)(void *k, struct mcnl_info *info);
 	int (*node_set)(void *k, const uint8_t *uuid, const uint8_t *cluster, uint32_t auth);
 	int (*key_set)(void *k, uint32_t gen, const uint8_t *key);
-	int (*clock_set)(void *k, uint64_t epoch, int64_t offset, uint64_t error);
+	int (*clock_set)(void *k, uint64_t epoch, int64_t offset, uint64_t error, uint64_t at);
 	int (*rail_add)(void *k, const char *dev, const struct mcnl_addr *addr, uint16_t port);
 	int (*rails)(void *k, struct mcnl_rail **out, size_t *n);
 	int (*peer_set)(void *k, const uint8_t *uuid, const struct mcnl_rail *rails, size_t n);
@@ -88,7 +88,7 @@ struct nd_ping {
 struct nd_master_ops {
 	int (*ping)(void *m, struct nd_ping *p, char *err);
 	int (*mount)(void *m, const uint8_t *client, const uint8_t *node, const struct mcnl_pool *pool,
-		     char *err);
+		     bool inherited, char *err);
 	int (*unmount)(void *m, const uint8_t *client, const uint8_t *seg, char *err);
 };
 
@@ -120,7 +120,10 @@ enum nd_link { ND_LINK_NEW, ND_LINK_UP, ND_LINK_DOWN };
  * @client: this run
  * @self: this node as pings announce it
  * @key: cluster key, unless @cfg says none
+ * @key_gen: its generation
  * @pool: the pool as the kernel has it
+ * @pool_epoch: clock of the master that was last asked to mount the pool, 0: none was
+ * @inherited: an earlier master had it, and the present one has not confirmed that it knows
  * @ready: the kernel is set up
  * @mounted: the master has the pool
  * @link: what was last said about the master
@@ -142,7 +145,10 @@ struct nd_node {
 	uint8_t client[MC_UUID_LEN];
 	struct nd_remote self;
 	uint8_t key[MC_KEY_LEN];
+	uint32_t key_gen;
 	struct mcnl_pool pool;
+	uint64_t pool_epoch;
+	bool inherited;
 	bool ready;
 	bool mounted;
 	enum nd_link link;
@@ -157,7 +163,7 @@ struct nd_node {
 
 /**
  * nd_init() - prepare a node
- * @nd: node; the caller has set cfg, k, kctx, m, mctx, now and key
+ * @nd: node; the caller has set cfg, k, kctx, m, mctx, now, key and key_gen
  * @uuid: the node's identity
  *
  * Return: 0 or -errno.
@@ -179,6 +185,9 @@ int nd_setup(struct nd_node *nd);
  * Return: ns to wait before the next tick.
  */
 uint64_t nd_tick(struct nd_node *nd);
+
+/** nd_key_reload() - read the key file again and give the kernel what it holds; 0 or -errno with @nd->errmsg */
+int nd_key_reload(struct nd_node *nd);
 
 /** nd_refresh_rails() - announce with the next ping what rails the kernel has now */
 int nd_refresh_rails(struct nd_node *nd);

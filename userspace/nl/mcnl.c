@@ -26,6 +26,7 @@ static const struct nla_policy policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_CLUSTER_UUID] = { .minlen = MC_UUID_LEN, .maxlen = MC_UUID_LEN },
 	[MC_ATTR_AUTH] = { .type = NLA_U32 },
 	[MC_ATTR_KEY_GEN] = { .type = NLA_U32 },
+	[MC_ATTR_KEY_GEN_OLD] = { .type = NLA_U32 },
 	[MC_ATTR_CLOCK_EPOCH] = { .type = NLA_U64 },
 	[MC_ATTR_CLOCK_OFFSET] = { .type = NLA_U64 },
 	[MC_ATTR_CLOCK_ERROR] = { .type = NLA_U64 },

@@ -82,6 +82,7 @@ struct mcnl_stat {
  * @instance: random number of this module load
  * @auth: enum mc_auth
  * @key_gen: newest key generation, 0 without a key
+ * @key_gen_old: the other generation that is accepted, 0: none
  * @clock_epoch: epoch of the last CLOCK_SET
  * @clock_offset: master time minus CLOCK_BOOTTIME, ns
  * @clock_error: bound of the error, ns
@@ -94,6 +95,7 @@ struct mcnl_info {
 	uint64_t instance;
 	uint32_t auth;
 	uint32_t key_gen;
+	uint32_t key_gen_old;
 	uint64_t clock_epoch;
 	int64_t clock_offset;
 	uint64_t clock_error;
@@ -253,8 +255,8 @@ int mcnl_node_set(struct mcnl *nl, const uint8_t *node_uuid, const uint8_t *clus
 /** mcnl_key_set() - KEY_SET with MC_KEY_LEN bytes; @gen counts from 1 */
 int mcnl_key_set(struct mcnl *nl, uint32_t gen, const uint8_t *key);
 
-/** mcnl_clock_set() - CLOCK_SET: master time is CLOCK_BOOTTIME plus @offset, give or take @error */
-int mcnl_clock_set(struct mcnl *nl, uint64_t epoch, int64_t offset, uint64_t error);
+/** mcnl_clock_set() - CLOCK_SET: at @at master time was CLOCK_BOOTTIME plus @offset, give or take @error */
+int mcnl_clock_set(struct mcnl *nl, uint64_t epoch, int64_t offset, uint64_t error, uint64_t at);
 
 /** mcnl_rail_add() - RAIL_ADD; @out_id may be NULL; -ENODEV comes with the list of usable devices */
 int mcnl_rail_add(struct mcnl *nl, const char *dev, const struct mcnl_addr *addr, uint16_t port,

@@ -40,6 +40,7 @@ static int reply_info(struct nlattr **tb, void *arg)
 	i->instance = get_u64(tb, MC_ATTR_INSTANCE);
 	i->auth = get_u32(tb, MC_ATTR_AUTH);
 	i->key_gen = get_u32(tb, MC_ATTR_KEY_GEN);
+	i->key_gen_old = get_u32(tb, MC_ATTR_KEY_GEN_OLD);
 	i->clock_epoch = get_u64(tb, MC_ATTR_CLOCK_EPOCH);
 	i->clock_offset = (int64_t)get_u64(tb, MC_ATTR_CLOCK_OFFSET);
 	i->clock_error = get_u64(tb, MC_ATTR_CLOCK_ERROR);
@@ -86,7 +87,7 @@ int mcnl_key_set(struct mcnl *nl, uint32_t gen, const uint8_t *key)
 	return send_if(nl, msg, rc, what, NULL, NULL);
 }
 
-int mcnl_clock_set(struct mcnl *nl, uint64_t epoch, int64_t offset, uint64_t error)
+int mcnl_clock_set(struct mcnl *nl, uint64_t epoch, int64_t offset, uint64_t error, uint64_t at)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_CLOCK_SET, 0);
 	int rc = 0;
@@ -95,6 +96,7 @@ int mcnl_clock_set(struct mcnl *nl, uint64_t epoch, int64_t offset, uint64_t err
 		rc |= nla_put_u64(msg, MC_ATTR_CLOCK_EPOCH, epoch);
 		rc |= nla_put_u64(msg, MC_ATTR_CLOCK_OFFSET, (uint64_t)offset);
 		rc |= nla_put_u64(msg, MC_ATTR_CLOCK_ERROR, error);
+		rc |= nla_put_u64(msg, MC_ATTR_CLOCK_AT, at);
 	}
 	return send_if(nl, msg, rc, "clock set", NULL, NULL);
 }

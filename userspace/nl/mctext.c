@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,25 +246,45 @@ static int check_private(int fd, const char *path, char *err, size_t errlen)
 	return 0;
 }
 
-static int decode_key(const char *buf, ssize_t n, const char *path, uint8_t *key, char *err,
+/* What may follow the digits: a blank and a generation, and a newline. */
+static bool tail_of_key(const char *tail, uint32_t *gen)
+{
+	char number[16];
+	size_t n = strcspn(tail, "\n");
+	uint64_t v;
+
+	if (tail[n] && tail[n + 1])
+		return false;
+	if (!n)
+		return true;
+	if (*tail != ' ' || n >= sizeof(number))
+		return false;
+	memcpy(number, tail + 1, n - 1);
+	number[n - 1] = '\0';
+	if (!mct_u64_parse(number, 1, UINT32_MAX, &v))
+		return false;
+	if (gen)
+		*gen = (uint32_t)v;
+	return true;
+}
+
+static int decode_key(const char *buf, ssize_t n, const char *path, uint8_t *key, uint32_t *gen, char *err,
 		      size_t errlen)
 {
-	bool hex = n == 2 * MC_KEY_LEN || (n == 2 * MC_KEY_LEN + 1 && buf[n - 1] == '\n');
-
 	if (n == MC_KEY_LEN) {
 		memcpy(key, buf, MC_KEY_LEN);
 		return 0;
 	}
-	if (hex && hex_bytes(buf, key, MC_KEY_LEN))
+	if (n >= 2 * MC_KEY_LEN && strlen(buf) == (size_t)n && hex_bytes(buf, key, MC_KEY_LEN) && tail_of_key(buf + 2 * MC_KEY_LEN, gen))
 		return 0;
-	snprintf(err, errlen, "key file '%s': %zd bytes are neither 64 hexadecimal digits nor a %d-byte "
-		 "key", path, n, MC_KEY_LEN);
+	snprintf(err, errlen, "key file '%s': %zd bytes are neither 64 hexadecimal digits, perhaps with a generation, nor "
+		 "a %d-byte key", path, n, MC_KEY_LEN);
 	return -EINVAL;
 }
 
-int mct_key_load(const char *path, uint8_t *key, char *err, size_t errlen)
+int mct_key_load(const char *path, uint8_t *key, uint32_t *gen, char *err, size_t errlen)
 {
-	char buf[2 * MC_KEY_LEN + 2];
+	char buf[2 * MC_KEY_LEN + 16] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n;
 	int rc;
@@ -272,9 +293,9 @@ int mct_key_load(const char *path, uint8_t *key, char *err, size_t errlen)
 		return fail_path(err, errlen, "key file", path, -errno);
 	rc = check_private(fd, path, err, errlen);
 	if (!rc) {
-		n = read(fd, buf, sizeof(buf));
+		n = read(fd, buf, sizeof(buf) - 1);
 		rc = n < 0 ? fail_path(err, errlen, "key file", path, -errno) :
-			     decode_key(buf, n, path, key, err, errlen);
+			     decode_key(buf, n, path, key, gen, err, errlen);
 	}
 	close(fd);
 	explicit_bzero(buf, sizeof(buf));
@@ -303,20 +324,46 @@ static int write_new(const char *path, mode_t mode, const char *text, const char
 	return 0;
 }
 
-int mct_key_generate(const char *path, char *err, size_t errlen)
+/* A new key in a new file. */
+static int write_key(const char *path, uint8_t *key, uint32_t gen, char *err, size_t errlen)
 {
-	uint8_t key[MC_KEY_LEN];
-	char text[2 * MC_KEY_LEN + 2];
-	int rc = random_bytes(key, sizeof(key));
+	char text[2 * MC_KEY_LEN + 16];
+	int rc = random_bytes(key, MC_KEY_LEN);
 
 	if (rc)
 		return fail_path(err, errlen, "key file", path, rc);
-	for (size_t i = 0; i < sizeof(key); i++)
+	for (size_t i = 0; i < MC_KEY_LEN; i++)
 		snprintf(text + 2 * i, 3, "%02x", key[i]);
-	strcpy(text + 2 * MC_KEY_LEN, "\n");
+	snprintf(text + 2 * MC_KEY_LEN, sizeof(text) - 2 * MC_KEY_LEN, " %u\n", gen);
 	rc = write_new(path, 0600, text, "key file", err, errlen);
-	explicit_bzero(key, sizeof(key));
 	explicit_bzero(text, sizeof(text));
+	return rc;
+}
+
+int mct_key_generate(const char *path, char *err, size_t errlen)
+{
+	uint8_t key[MC_KEY_LEN];
+	int rc = write_key(path, key, 1, err, errlen);
+
+	explicit_bzero(key, sizeof(key));
+	return rc;
+}
+
+int mct_key_rotate(const char *path, uint8_t *key, uint32_t *gen, char *err, size_t errlen)
+{
+	char fresh[PATH_MAX];
+	int rc = mct_key_load(path, key, gen, err, errlen);
+
+	if (rc)
+		return rc;
+	if (*gen == UINT32_MAX || snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
+		return fail_path(err, errlen, "key file", path, *gen == UINT32_MAX ? -ERANGE : -ENAMETOOLONG);
+	unlink(fresh);	/* of a rotation that did not end */
+	rc = write_key(fresh, key, ++*gen, err, errlen);
+	if (!rc && rename(fresh, path)) {
+		rc = fail_path(err, errlen, "key file", path, -errno);
+		unlink(fresh);
+	}
 	return rc;
 }
 

@@ -65,8 +65,10 @@ const char *mct_size_text(uint64_t bytes, char *to, size_t size);
 
 /**
  * mct_key_load() - read the cluster key
- * @path: file with 64 hexadecimal digits (a newline may follow) or exactly 32 bytes
+ * @path: file with 64 hexadecimal digits, which a blank and the key's generation may follow, then perhaps a newline; or
+ *	exactly 32 bytes
  * @key: MC_KEY_LEN bytes
+ * @gen: set to the generation when the file names one, else left alone; may be NULL
  * @err: sentence on failure
  * @errlen: its room
  *
@@ -75,10 +77,24 @@ const char *mct_size_text(uint64_t bytes, char *to, size_t size);
  *
  * Return: 0; -EACCES (permissions); -EINVAL (contents); the -errno of open or read.
  */
-int mct_key_load(const char *path, uint8_t *key, char *err, size_t errlen);
+int mct_key_load(const char *path, uint8_t *key, uint32_t *gen, char *err, size_t errlen);
 
 /** mct_key_generate() - write a new random key, mode 0600, never over an existing file (-EEXIST) */
 int mct_key_generate(const char *path, char *err, size_t errlen);
+
+/**
+ * mct_key_rotate() - replace the key in a file by a new random one, of the next generation
+ * @path: key file
+ * @key: the new key, MC_KEY_LEN bytes
+ * @gen: generation of the old key if the file does not name it; the new key's
+ * @err: sentence on failure
+ * @errlen: its room
+ *
+ * Afterwards the file holds the old key or the new one, whole.
+ *
+ * Return: 0 or -errno, as mct_key_load(); -ERANGE when there is no next generation.
+ */
+int mct_key_rotate(const char *path, uint8_t *key, uint32_t *gen, char *err, size_t errlen);
 
 /** mct_uuid_file_load() - read a UUID from a file's first line; -ENOENT when there is no file, -EINVAL when bad */
 int mct_uuid_file_load(const char *path, uint8_t *uuid, char *err, size_t errlen);

@@ -74,19 +74,34 @@ static bool is_silent(const struct fake_kernel *fk, const struct mc_sqe *sqe)
 	return sqe->target_id < 256 && fk->handles[sqe->target_id] && fk->segs[fk->handles[sqe->target_id] - 1].silent;
 }
 
+/* A request is checked when it is submitted; its grant may be gone when it ends. */
+static bool granted(const struct fake_kernel *fk, const struct mc_sqe *sqe)
+{
+	uint32_t rights = sqe->opcode == MC_OP_WRITE ? MC_GRANT_W : MC_GRANT_R;
+
+	if (!fk->need_grants || sqe->target_id >= 256 || !fk->handles[sqe->target_id])
+		return true;
+	return sqe->grant_id && sqe->grant_id <= FK_GRANTS && fk->grant_used[sqe->grant_id - 1] &&
+	       !mc_grant_covers(&fk->grants[sqe->grant_id - 1], rights,
+				fk->segs[fk->handles[sqe->target_id] - 1].uuid, sqe->target_off, sqe->len);
+}
+
 static void begin(struct fake_kernel *fk, const struct mc_sqe *sqe)
 {
 	static const struct mc_sqe zero;
 
 	RULE(sqe->opcode == MC_OP_READ || sqe->opcode == MC_OP_WRITE);
-	RULE(!sqe->priority && !sqe->flags && !sqe->grant_id && !sqe->crc32c && !sqe->spans && !sqe->span_count);
+	RULE(!sqe->priority && !sqe->flags && !sqe->crc32c && !sqe->spans && !sqe->span_count);
 	RULE(!sqe->list_id && !sqe->list_first && !sqe->list_count && !memcmp(sqe->resv, zero.resv, sizeof(zero.resv)));
 	RULE(sqe->len && sqe->len <= MC_MAX_REQ_LEN && sqe->timeout_ns <= MC_MAX_TIMEOUT_NS);
 	fk->last_timeout_ns = sqe->timeout_ns;
 	fk->count++;
 	if (++fk->in_flight > fk->max_in_flight)
 		fk->max_in_flight = fk->in_flight;
-	if (fk->hold_nth == fk->count || fk->hold_nth == UINT_MAX || is_silent(fk, sqe)) {
+	if (!granted(fk, sqe)) {
+		fk->in_flight--;
+		publish(fk, sqe, -EACCES, MC_CQE_F_QUIESCED, 0);
+	} else if (fk->hold_nth == fk->count || fk->hold_nth == UINT_MAX || is_silent(fk, sqe)) {
 		RULE(fk->n_held < FK_HELD);
 		fk->held[fk->n_held].sqe = *sqe;
 		fk->held[fk->n_held].gone = false;
@@ -300,6 +315,51 @@ static int seg_close(struct fake_kernel *fk, struct mc_handle *h)
 	return 0;
 }
 
+static int grant_add(struct fake_kernel *fk, struct mc_grant_add *a)
+{
+	struct mc_grant_item *items = (void *)(uintptr_t)a->items;
+	uint32_t i, h;
+
+	RULE(a->size == sizeof(*a) && !a->flags && a->count && a->count <= MC_MAX_GRANT_BATCH);
+	fk->grant_calls++;
+	for (i = 0; i < a->count; i++) {
+		RULE(!items[i].out_id && !items[i].out_error);
+		items[i].out_error = fk->grant_errs && fk->grant_errs-- ? fk->grant_err : 0;
+		for (h = 0; h < FK_GRANTS && fk->grant_used[h]; h++)
+			;
+		RULE(h < FK_GRANTS);
+		if (!items[i].out_error)
+			items[i].out_error = mc_grant_decode(items[i].grant, &fk->grants[h]);
+		if (items[i].out_error)
+			continue;
+		fk->grant_used[h] = true;
+		items[i].out_id = h + 1;
+	}
+	return 0;
+}
+
+static int grant_del(struct fake_kernel *fk, struct mc_grant_del *d)
+{
+	const uint32_t *ids = (const void *)(uintptr_t)d->ids;
+	uint32_t i;
+
+	RULE(d->size == sizeof(*d) && !d->flags && d->count && d->count <= MC_MAX_GRANT_BATCH);
+	for (i = 0; i < d->count; i++) {
+		RULE(ids[i] && ids[i] <= FK_GRANTS && fk->grant_used[ids[i] - 1]);
+		fk->grant_used[ids[i] - 1] = false;
+	}
+	return 0;
+}
+
+unsigned int fk_grants(struct fake_kernel *fk)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < FK_GRANTS; i++)
+		n += fk->grant_used[i];
+	return n;
+}
+
 static int fk_ioctl(void *ctx, unsigned long cmd, void *arg)
 {
 	struct fake_kernel *fk = ctx;
@@ -321,6 +381,10 @@ static int fk_ioctl(void *ctx, unsigned long cmd, void *arg)
 		rc = seg_close(fk, arg);
 	else if (cmd == MC_IOC_ENTER)
 		rc = enter(fk, arg);
+	else if (cmd == MC_IOC_GRANT_ADD)
+		rc = grant_add(fk, arg);
+	else if (cmd == MC_IOC_GRANT_DEL)
+		rc = grant_del(fk, arg);
 	pthread_mutex_unlock(&fk->lock);
 	return rc;
 }

@@ -8,9 +8,11 @@
 #define FAKE_KERNEL_H
 
 #include "dev_int.h"
+#include "mc_grant.h"
 
 #define FK_SEGS		8
 #define FK_HELD		8192
+#define FK_GRANTS	4096
 
 struct fk_seg {
 	uint8_t node_uuid[MC_UUID_LEN];
@@ -42,6 +44,12 @@ struct fake_kernel {
 	} bufs[64];
 	int handles[256];	/* segment index + 1 */
 	uint32_t handle_limit;
+	struct mc_grant grants[FK_GRANTS];	/* index + 1 is the handle */
+	bool grant_used[FK_GRANTS];
+	bool need_grants;		/* transfers without one end with EACCES */
+	int grant_err;			/* loading a grant ends with this... */
+	unsigned int grant_errs;	/* ...so many times */
+	unsigned int grant_calls;
 	struct mc_sq_head *sq;
 	struct mc_cq_head *cq;
 	size_t area;
@@ -89,6 +97,9 @@ struct mc_dev *fk_open(struct fake_kernel *fk, uint32_t entries);
 
 /* Forgets earlier knobs and counts anew. */
 void fk_arm(struct fake_kernel *fk);
+
+/* How many grants are loaded. */
+unsigned int fk_grants(struct fake_kernel *fk);
 
 /* Carries out what is held. With BUSY before: publishes RELEASED. */
 void fk_release(struct fake_kernel *fk);

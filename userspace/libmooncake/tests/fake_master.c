@@ -81,6 +81,21 @@ static ProtobufCBinaryData copy(const void *data, size_t len)
 	return b;
 }
 
+/* Signed with no key: the fake kernel looks at what it allows, not at who says so. */
+static ProtobufCBinaryData grant(const struct fk_seg *seg, const struct fm_object *o, unsigned int i)
+{
+	struct mc_grant g = {
+		.off = o->replicas[i].offset, .len = o->size, .not_after = UINT64_MAX,
+		.rights = o->complete ? MC_GRANT_R : MC_GRANT_W,
+	};
+	static const uint8_t key[MC_GRANT_KEY];
+	uint8_t out[MC_GRANT_LEN];
+
+	memcpy(g.seg, seg->uuid, MC_UUID_LEN);
+	mc_grant_sign(&g, key, out);
+	return copy(out, sizeof(out));
+}
+
 static Mooncake__V1__Replica **replicas(struct fake_master *fm, const struct fm_object *o, size_t *n)
 {
 	Mooncake__V1__Replica **list = calloc(FM_REPLICAS, sizeof(*list));
@@ -98,6 +113,7 @@ static Mooncake__V1__Replica **replicas(struct fake_master *fm, const struct fm_
 		list[i]->segment_name = strdup("pool");
 		list[i]->offset = o->replicas[i].offset;
 		list[i]->length = o->size + fm->bad_length;
+		list[i]->grant = grant(seg, o, i);
 	}
 	*n = i;
 	return list;
@@ -409,6 +425,7 @@ struct fake_master *fm_new(struct fake_kernel *fk)
 	struct fake_master *fm = calloc(1, sizeof(*fm));
 
 	fm->fk = fk;
+	fk->need_grants = true;
 	fm->lease_ms = 10000;
 	return fm;
 }

@@ -137,6 +137,7 @@ static struct env *setup(const char *lease_ms)
 	snprintf(addr, sizeof(addr), "127.0.0.1:%d", free_port());
 	e->pid = start_master(addr, lease_ms);
 	e->fk = fk_new(2, SEG);
+	e->fk->need_grants = true;
 	e->dev = fk_open(e->fk, 64);
 	mc_store_config_init(&cfg);
 	cfg.master = addr;

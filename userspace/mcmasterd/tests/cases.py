@@ -6,8 +6,8 @@ import subprocess
 import threading
 import time
 
-from libmaster import (LIMIT, LONG, MCMASTERD, MIB, Keepalive, Master, code, codes, eq, mounted, ok, pb, put, run,
-                       true, used, uuid)
+from libmaster import (LIMIT, LONG, MCMASTERD, MIB, Keepalive, Master, code, codes, eq, mounted, ok, pb, places,
+                       put, run, true, used, uuid, wait)
 
 C1 = ("--put-discard-timeout-ms", "3000", "--put-release-timeout-ms", "8000")
 
@@ -86,17 +86,17 @@ def c2_finish_calls():
         c = m.client()
         mounted(c)
         r = put(c, b"k", who=1)
-        before = c.GetReplicaList(key=b"k")
+        before = places(c.GetReplicaList(key=b"k"))
         again = c.PutEnd(client_uuid=uuid("A", 1), key=b"k", token=r.token, has_crc32c=True, crc32c=1)
         code(again, -700)
-        eq(c.GetReplicaList(key=b"k").SerializeToString(), before.SerializeToString(), "object after a second PutEnd")
+        eq(places(c.GetReplicaList(key=b"k")), before, "object after a second PutEnd")
         for token in (r.token, 0, 12345):
             code(c.PutEnd(client_uuid=uuid("B"), key=b"k", token=token), -601)
             code(c.PutRevoke(client_uuid=uuid("B"), key=b"k", token=token, quiesced=True), -601)
         code(c.PutEnd(client_uuid=uuid("A", 1), key=b"no such key", token=1), -704)
         code(c.PutRevoke(client_uuid=uuid("A", 1), key=b"no such key", token=1), -704)
         code(c.PutRevoke(client_uuid=uuid("A", 1), key=b"k", token=r.token), -700)
-        eq(c.GetReplicaList(key=b"k").SerializeToString(), before.SerializeToString(), "object after all")
+        eq(places(c.GetReplicaList(key=b"k")), before, "object after all")
         eq(c.ServiceReady().status.code, 0)
         true(m.alive(), "the master stopped")
 
@@ -273,14 +273,6 @@ def leases():
             new = put(c, b"new", MIB)
             true(new.replicas[0].offset != got.replicas[0].offset, "a leased range was handed out")
             wait(lambda: used(c) == MIB, "the leased range was never freed")
-
-
-def wait(cond, what):
-    end = time.monotonic() + LIMIT
-    while not cond():
-        if time.monotonic() > end:
-            raise AssertionError(what)
-        time.sleep(0.05)
 
 
 def listening(pid):

@@ -188,6 +188,14 @@ def put(client, key, length=4096, tenant="", who=7):
     return r
 
 
+def places(reply):
+    """Replicas without their grants, which each look-up renews."""
+    copies = [pb.Replica.FromString(r.SerializeToString()) for r in reply.replicas]
+    for r in copies:
+        r.ClearField("grant")
+    return copies
+
+
 def used(client):
     return client.MasterStatus().used
 
@@ -200,6 +208,13 @@ def eq(got, want, what="value"):
 def true(cond, what):
     if not cond:
         raise AssertionError(what)
+
+
+def wait(cond, what):
+    end = time.monotonic() + LIMIT
+    while not cond():
+        true(time.monotonic() < end, what)
+        time.sleep(0.05)
 
 
 def code(reply, want):

@@ -4,16 +4,10 @@
 
 import time
 
-from libmaster import (LIMIT, MIB, Keepalive, Master, code, eq, make, mounted, node, ok, pb, put, run, true, uuid)
+from libmaster import (LIMIT, MIB, Keepalive, Master, code, eq, make, mounted, node, ok, pb,
+                       places, put, run, true, uuid, wait)
 
 OK, REMOUNT = pb.CLIENT_OK, pb.CLIENT_NEED_REMOUNT
-
-
-def wait(cond, what):
-    end = time.monotonic() + LIMIT
-    while not cond():
-        true(time.monotonic() < end, what)
-        time.sleep(0.05)
 
 
 def ping(c, n, client=None, version=0, rails=None, **kw):
@@ -129,11 +123,11 @@ def outlives_mcnoded():
         c = m.client()
         mounted(c, name="pool")
         put(c, b"k")
-        before = c.GetReplicaList(key=b"k").replicas
+        before = places(c.GetReplicaList(key=b"k"))
         eq(ping(c, 1, client=50).state, REMOUNT, "state of the new run")
         ok(c.MountSegment(client_uuid=uuid("C", 50), node_uuid=uuid("N", 1), segment_uuid=uuid("S", 1), name="pool",
                           size=64 * MIB))
-        eq(c.GetReplicaList(key=b"k").replicas, before, "replicas after the new run's mount")
+        eq(places(c.GetReplicaList(key=b"k")), before, "replicas after the new run's mount")
         code(ping(c, 1, client=1), -601)
 
 

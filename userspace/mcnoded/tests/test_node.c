@@ -19,7 +19,7 @@ struct kernel {
 	int node_sets, key_sets, rail_adds, peer_sets, peer_dels, pool_creates, pool_destroys, reopens;
 	uint32_t auth;
 	int64_t offset;
-	uint64_t error, epoch;
+	uint64_t error, epoch, at;
 	size_t n_rails, n_peers, n_pools;
 	struct mcnl_rail rails[8];
 	struct mcnl_peer peers[8];
@@ -29,7 +29,7 @@ struct kernel {
 
 struct master {
 	int fail_ping, fail_mount;
-	bool need_remount;
+	bool need_remount, inherited;
 	uint64_t version, epoch, now_ns;
 	uint64_t asked_version;
 	size_t n_nodes;
@@ -77,8 +77,8 @@ static const char *f_errmsg(void *k)
 
 static int f_info(void *k, struct mcnl_info *i)
 {
-	(void)k;
 	memset(i, 0, sizeof(*i));
+	i->clock_epoch = ((struct kernel *)k)->epoch;
 	return 0;
 }
 
@@ -101,9 +101,11 @@ static int f_key_set(void *k, uint32_t gen, const uint8_t *key)
 	return 0;
 }
 
-static int f_clock_set(void *k, uint64_t epoch, int64_t offset, uint64_t error)
+static int f_clock_set(void *k, uint64_t epoch, int64_t offset, uint64_t error, uint64_t at)
 {
 	struct kernel *f = k;
+
+	f->at = at;
 
 	f->epoch = epoch;
 	f->offset = offset;
@@ -250,7 +252,8 @@ static int f_ping(void *m, struct nd_ping *p, char *err)
 	return 0;
 }
 
-static int f_mount(void *m, const uint8_t *client, const uint8_t *node, const struct mcnl_pool *pool, char *err)
+static int f_mount(void *m, const uint8_t *client, const uint8_t *node, const struct mcnl_pool *pool, bool inherited,
+		   char *err)
 {
 	struct master *f = m;
 
@@ -261,6 +264,7 @@ static int f_mount(void *m, const uint8_t *client, const uint8_t *node, const st
 		strcpy(err, "no");
 		return f->fail_mount;
 	}
+	f->inherited = inherited;
 	memcpy(f->mounted, pool->seg_uuid, MC_UUID_LEN);
 	f->need_remount = false;
 	return 0;
@@ -309,6 +313,7 @@ static void new_run(void)
 	nd.mctx = &mast;
 	nd.now = fake_now;
 	memset(nd.key, 0x5A, sizeof(nd.key));
+	nd.key_gen = 3;
 	memset(uuid, 0xA1, sizeof(uuid));
 	assert_int_equal(nd_init(&nd, uuid), 0);
 }
@@ -518,6 +523,7 @@ static void test_clock(void **state)
 	assert_int_equal(kern.offset, 100000 - 6500);
 	assert_in_range(kern.error, 500, 501);
 	assert_int_equal(kern.epoch, 77);
+	assert_int_equal(kern.at, 6000);	/* as old as it may be */
 }
 
 static void test_master_down(void **state)

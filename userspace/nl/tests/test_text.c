@@ -125,18 +125,51 @@ static void test_key_forms(void **state)
 
 	(void)state;
 	write_file(path("hex"), hex, 65, 0600);
-	assert_int_equal(mct_key_load(path("hex"), key, err, sizeof(err)), 0);
+	assert_int_equal(mct_key_load(path("hex"), key, NULL, err, sizeof(err)), 0);
 	for (int i = 0; i < MC_KEY_LEN; i++)
 		assert_int_equal(key[i], i);
 	write_file(path("raw"), (char *)key, MC_KEY_LEN, 0600);
-	assert_int_equal(mct_key_load(path("raw"), key, err, sizeof(err)), 0);
+	assert_int_equal(mct_key_load(path("raw"), key, NULL, err, sizeof(err)), 0);
 	assert_int_equal(key[31], 31);
 	write_file(path("short"), hex, 63, 0600);
-	assert_int_equal(mct_key_load(path("short"), key, err, sizeof(err)), -EINVAL);
+	assert_int_equal(mct_key_load(path("short"), key, NULL, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "/short"));
 	write_file(path("letters"), "zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", 64, 0600);
-	assert_int_equal(mct_key_load(path("letters"), key, err, sizeof(err)), -EINVAL);
-	assert_int_equal(mct_key_load(path("none"), key, err, sizeof(err)), -ENOENT);
+	assert_int_equal(mct_key_load(path("letters"), key, NULL, err, sizeof(err)), -EINVAL);
+	assert_int_equal(mct_key_load(path("none"), key, NULL, err, sizeof(err)), -ENOENT);
+}
+
+static void test_key_generations(void **state)
+{
+	static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+	static const char *const bad[] = { " 0\n", " 4294967296\n", "7\n", " \n", " 7 \n", " 7\n\n", " -1\n", "  7\n" };
+	uint8_t key[MC_KEY_LEN], old[MC_KEY_LEN];
+	char text[128], err[512];
+	uint32_t gen = 5;
+
+	(void)state;
+	write_file(path("none"), hex, 64, 0600);
+	assert_int_equal(mct_key_load(path("none"), key, &gen, err, sizeof(err)), 0);
+	assert_int_equal(gen, 5);
+	snprintf(text, sizeof(text), "%s 4294967295\n", hex);
+	write_file(path("last"), text, strlen(text), 0600);
+	assert_int_equal(mct_key_load(path("last"), key, &gen, err, sizeof(err)), 0);
+	assert_true(gen == UINT32_MAX);
+	assert_int_equal(mct_key_rotate(path("last"), key, &gen, err, sizeof(err)), -ERANGE);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", hex, bad[i]);
+		write_file(path("bad"), text, strlen(text), 0600);
+		assert_int_equal(mct_key_load(path("bad"), key, &gen, err, sizeof(err)), -EINVAL);
+	}
+	assert_int_equal(mct_key_generate(path("k"), err, sizeof(err)), 0);
+	assert_int_equal(mct_key_load(path("k"), old, &gen, err, sizeof(err)), 0);
+	assert_int_equal(gen, 1);
+	assert_int_equal(mct_key_rotate(path("k"), key, &gen, err, sizeof(err)), 0);
+	assert_int_equal(gen, 2);
+	assert_memory_not_equal(key, old, sizeof(old));
+	assert_int_equal(mct_key_load(path("k"), old, &gen, err, sizeof(err)), 0);
+	assert_int_equal(gen, 2);
+	assert_memory_equal(key, old, sizeof(old));
 }
 
 static void test_key_is_private(void **state)
@@ -147,16 +180,16 @@ static void test_key_is_private(void **state)
 
 	(void)state;
 	assert_int_equal(mct_key_generate(path("k"), err, sizeof(err)), 0);
-	assert_int_equal(mct_key_load(path("k"), key, err, sizeof(err)), 0);
+	assert_int_equal(mct_key_load(path("k"), key, NULL, err, sizeof(err)), 0);
 	assert_int_equal(mct_key_generate(path("k"), err, sizeof(err)), -EEXIST);
 	for (size_t i = 0; i < sizeof(open_modes) / sizeof(*open_modes); i++) {
 		assert_int_equal(chmod(path("k"), open_modes[i]), 0);
-		assert_int_equal(mct_key_load(path("k"), key, err, sizeof(err)), -EACCES);
+		assert_int_equal(mct_key_load(path("k"), key, NULL, err, sizeof(err)), -EACCES);
 		snprintf(mode, sizeof(mode), "%04o", (unsigned int)open_modes[i]);
 		assert_non_null(strstr(err, mode));
 	}
 	assert_int_equal(mkfifo(path("fifo"), 0600), 0);
-	assert_int_equal(mct_key_load(path("fifo"), key, err, sizeof(err)), -EINVAL);
+	assert_int_equal(mct_key_load(path("fifo"), key, NULL, err, sizeof(err)), -EINVAL);
 }
 
 static void test_uuid_file(void **state)
@@ -184,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test_setup_teardown(test_key_forms, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_key_generations, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_key_is_private, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_uuid_file, make_dir, remove_dir),
 	};

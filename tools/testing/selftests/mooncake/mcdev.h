@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* /dev/mooncake for the kernel selftests: one open file with its rings, no library in between. */
+/*
+ * /dev/mooncake for the kernel selftests: one open file with its rings, no library in between.
+ *
+ * A pool that is opened gets a grant for all of it, which mcdev_push() adds to entries that name none; a test that is about
+ * grants turns that off with mcdev_grants(false).
+ */
 #ifndef MCDEV_H
 #define MCDEV_H
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mooncake.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "mcgrant.h"
 
 #define SEC 1000000000ull
 
@@ -77,6 +85,51 @@ static inline int mcdev_unreg(int fd, uint32_t id)
 	return mc_ioctl(fd, MC_IOC_BUF_UNREG, &h);
 }
 
+#define MCDEV_GRANTS 1024
+
+struct mcdev_grant {
+	int fd;
+	uint32_t seg, id;
+};
+
+static struct mcdev_grant mcdev_granted[MCDEV_GRANTS];
+static unsigned int mcdev_ngranted;
+static bool mcdev_grants_off;
+
+static inline void mcdev_grants(bool on)
+{
+	mcdev_grants_off = !on;
+}
+
+/* What fails here shows as EACCES of the request. */
+static inline void mcdev_grant_all(int fd, const struct mc_seg_open *o)
+{
+	struct mcdev_grant *e = &mcdev_granted[mcdev_ngranted++ % MCDEV_GRANTS];
+	struct mc_grant g;
+
+	e->fd = -1;
+	if (mcgrant_make(&g, o->seg_uuid, o->out_len, MC_GRANT_R | MC_GRANT_W) || mcgrant_add(fd, &g, &e->id))
+		return;
+	e->seg = o->out_id;
+	e->fd = fd;
+}
+
+static inline uint32_t mcdev_grant_of(int fd, uint32_t seg)
+{
+	unsigned int i, n = mcdev_ngranted < MCDEV_GRANTS ? mcdev_ngranted : MCDEV_GRANTS;
+	struct mcgrant_node node;
+
+	for (i = 1; i <= n; i++) {
+		const struct mcdev_grant *e = &mcdev_granted[(mcdev_ngranted - i) % MCDEV_GRANTS];
+
+		if (e->fd != fd || e->seg != seg)
+			continue;
+		mcgrant_clock(&node);
+		return e->id;
+	}
+	return 0;
+}
+
 static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg, uint64_t timeout_ns, uint32_t *id,
 				 uint64_t *len)
 {
@@ -89,6 +142,8 @@ static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg
 	*id = o.out_id;
 	if (len)
 		*len = o.out_len;
+	if (!ret && (o.out_flags & MC_SEG_NEEDS_GRANT) && !mcdev_grants_off)
+		mcdev_grant_all(fd, &o);
 	return ret;
 }
 
@@ -114,6 +169,8 @@ static inline void mcdev_push(struct mcdev *d, const struct mc_sqe *e)
 	uint32_t tail = d->sq->tail;
 
 	d->sqes[tail & (d->sq_entries - 1)] = *e;
+	if (!e->grant_id && !mcdev_grants_off && (e->opcode == MC_OP_READ || e->opcode == MC_OP_WRITE))
+		d->sqes[tail & (d->sq_entries - 1)].grant_id = mcdev_grant_of(d->fd, e->target_id);
 	__atomic_store_n(&d->sq->tail, tail + 1, __ATOMIC_RELEASE);
 }
 

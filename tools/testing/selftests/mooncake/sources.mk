@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
-st-uses := mooncake rpc-client proto
+# Tests sign grants themselves.
+st-uses := mooncake rpc-client proto mac

@@ -169,6 +169,42 @@ uint64_t mc_seg_len(const struct mc_seg *seg);
 bool mc_seg_local(const struct mc_seg *seg);
 
 /**
+ * struct mc_grant_use - a grant, for mc_grants_load()
+ * @bytes: as the master gave it
+ * @len: bytes of it
+ * @id: the kernel's handle; 0 when refused
+ * @error: 0 or -errno: -EACCES (it proves nothing here), -ETIME (it has ended, or this node does not know the master's
+ *	time: mcnoded tells it each second), -EINVAL, -ENOSPC, -ENOMEM
+ */
+struct mc_grant_use {
+	const void *bytes;
+	size_t len;
+	uint32_t id;
+	int error;
+};
+
+/**
+ * mc_grants_load() - load grants, for transfers that name them with mc_batch_grant()
+ * @dev: handle
+ * @grants: the grants; each has a result of its own
+ * @n: how many; up to 65536 may be loaded at a time
+ * @err: why not
+ *
+ * Return: 0 when each was looked at, or -errno, which the grants that were not have as their error.
+ */
+int mc_grants_load(struct mc_dev *dev, struct mc_grant_use *grants, size_t n, struct mc_error *err);
+
+/**
+ * mc_grants_unload() - give grants back
+ * @dev: handle
+ * @grants: as mc_grants_load() left them
+ * @n: how many
+ *
+ * Transfers that were submitted go on.
+ */
+void mc_grants_unload(struct mc_dev *dev, const struct mc_grant_use *grants, size_t n);
+
+/**
  * struct mc_done - how one transfer ended
  * @result: 0 or -errno; -EINPROGRESS while it has not ended
  * @flags: MC_CQE_F_* of <linux/mooncake.h>
@@ -196,6 +232,13 @@ struct mc_done {
  * Return: 0, -EINVAL or -ENOMEM.
  */
 int mc_batch_new(struct mc_dev *dev, uint32_t max, struct mc_batch **out, struct mc_error *err);
+
+/**
+ * mc_batch_grant() - the grant for the transfers that are added from now on
+ * @b: batch, not yet submitted
+ * @id: from mc_grants_load(); 0 for segments that need none
+ */
+void mc_batch_grant(struct mc_batch *b, uint32_t id);
 
 /**
  * mc_batch_read() - add a transfer from a segment into a buffer

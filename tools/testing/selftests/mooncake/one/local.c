@@ -147,7 +147,7 @@ TEST_F(node, bad_entries_complete_with_their_error)
 	BAD(-EINVAL, e.len = 0);
 	BAD(-EINVAL, e.len = MC_MAX_REQ_LEN + 1);
 	BAD(-EINVAL, e.timeout_ns = MC_MAX_TIMEOUT_NS + 1);
-	BAD(-EINVAL, e.grant_id = 1);
+	BAD(-ENOENT, e.grant_id = 1u << 31 | 1);
 	BAD(-EINVAL, e.crc32c = 1);
 	BAD(-EINVAL, e.spans = 1);
 	BAD(-EINVAL, e.span_count = 1);

@@ -95,7 +95,8 @@ ok "with its exit status" [ $status = 1 ]
 # The master restarts: objects are gone (a miss, never a wrong answer), segments come back by themselves.
 mc 20 1 pkill -KILL -x mcmasterd
 uuid=$(<"$share/cluster.uuid")
-"$MCVM" start 1 mcmasterd "$MC_USER/bin/mcmasterd" --listen 10.77.0.1 --cluster-uuid "$uuid" --restart-rest-ms 0
+"$MCVM" start 1 mcmasterd "$MC_USER/bin/mcmasterd" --listen 10.77.0.1 --cluster-uuid "$uuid" --restart-rest-ms 0 \
+	--key-file /etc/mooncake/cluster.key
 mounted() { [ "$(ctl 1 --json master segments 2>/dev/null | grep -c '"state": "ok"')" = 2 ]; }
 ok "after a restart of the master the nodes mount again" within 20 mounted
 ctl 1 object get k1 /mnt/share/got 2>/dev/null
