@@ -3,9 +3,9 @@
  * Grants: what the master allows somebody to do with a range of a segment, for how long, and the tag that proves it.
  * Pure code for the module, the master and tests; Documentation/protocol.rst tells what they mean.
  *
- * A grant travels as MC_GRANT_LEN bytes: the encoded members, then the tag. The tag is BLAKE2s keyed by the grant key of
- * the segment, which is itself BLAKE2s keyed by the cluster key over the segment's UUID and the key's generation: a
- * grant for one segment says nothing about the key for another.
+ * A grant travels as MC_GRANT_LEN bytes: the encoded members, then the tag. The tag is BLAKE2s keyed by the grant key
+ * of the segment, which is itself BLAKE2s keyed by the cluster key over the segment's UUID and the key's generation:
+ * a grant for one segment says nothing about the key for another.
  */
 #ifndef MC_GRANT_H
 #define MC_GRANT_H
@@ -68,7 +68,8 @@ struct mc_clock {
 };
 
 /**
- * mc_mac - BLAKE2s keyed by @key over the label (with its NUL, so that a tag of one kind can't serve as another) and data
+ * mc_mac - BLAKE2s keyed by @key over the label (with its NUL, so that a tag of one kind can't serve as another) and
+ * data
  * @key: MC_GRANT_KEY bytes
  * @label: what it is for
  * @data: bytes

@@ -10,6 +10,7 @@
 #include "dev.h"
 #include "engine.h"
 #include "grant.h"
+#include "map.h"
 #include "mem.h"
 #include "ring.h"
 #include "sysfs.h"
@@ -233,6 +234,8 @@ static int mc_mmap(struct file *file, struct vm_area_struct *vma)
 	struct mc_ctx *ctx = file->private_data;
 	struct mc_ring *ring = smp_load_acquire(&ctx->ring);
 
+	if (vma->vm_pgoff >= MC_OFF_GRANT(1) >> PAGE_SHIFT)
+		return mc_map_mmap(ctx, vma);
 	return ring ? mc_ring_mmap(ring, vma) : -EINVAL;
 }
 

@@ -15,6 +15,7 @@
 #include "fault.h"
 #include "genl.h"
 #include "genl_net.h"
+#include "map.h"
 #include "node.h"
 #include "pool.h"
 #include "stats.h"
@@ -123,6 +124,7 @@ static int clock_set(struct sk_buff *skb, struct genl_info *info)
 	}
 	mc_clock_set(nla_get_u64(info->attrs[MC_ATTR_CLOCK_EPOCH]), (s64)nla_get_u64(info->attrs[MC_ATTR_CLOCK_OFFSET]),
 		     nla_get_u64(info->attrs[MC_ATTR_CLOCK_ERROR]), at);
+	mc_map_end_epoch(nla_get_u64(info->attrs[MC_ATTR_CLOCK_EPOCH]));
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "fault.h"
 #include "grant.h"
+#include "map.h"
 #include "node.h"
 
 /**
@@ -149,6 +150,7 @@ static bool unload_one(struct mc_ctx *ctx, u32 id)
 		return false;
 	atomic_dec(&grants);
 	kfree(e);
+	mc_map_end_grant(ctx, id);
 	return true;
 }
 
@@ -162,8 +164,10 @@ int mc_grant_unload(struct mc_ctx *ctx, struct mc_grant_del *arg)
 	if (IS_ERR(ids))
 		return PTR_ERR(ids);
 	arg->out_deleted = 0;
-	for (i = 0; i < arg->count; i++)
+	for (i = 0; i < arg->count; i++) {
 		arg->out_deleted += unload_one(ctx, ids[i]);
+		cond_resched();
+	}
 	kvfree(ids);
 	return 0;
 }

@@ -150,6 +150,7 @@ static struct mc_mem *mem_alloc(enum mc_mem_kind kind, u64 len, u32 page_off)
 	mem->npages = (page_off + len + PAGE_SIZE - 1) >> PAGE_SHIFT;
 	mutex_init(&mem->mr_lock);
 	INIT_LIST_HEAD(&mem->mrsets);
+	INIT_LIST_HEAD(&mem->maps);
 	mem->pages = kvmalloc_array(mem->npages, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!mem->pages) {
 		kfree(mem);
@@ -259,8 +260,8 @@ static void unpin_all(struct mc_mem *mem)
 
 void mc_mem_release(struct mc_mem *mem)
 {
-	/* A registration left here would be a device that still reaches the pages: leak them rather than free them. */
-	if (WARN_ON_ONCE(!list_empty(&mem->mrsets)))
+	/* A registration or mapping left here would still reach the pages: leak them rather than free them. */
+	if (WARN_ON_ONCE(!list_empty(&mem->mrsets) || !list_empty(&mem->maps)))
 		return;
 	if (mem->kind == MC_MEM_USER)
 		unpin_all(mem);

@@ -37,6 +37,7 @@ enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL };
  * @acct: who pays for pinned pages, NULL for pools
  * @mr_lock: protects @mrsets and @forgotten; may be held over device registration, so sleepable
  * @mrsets: registrations by device (struct mc_mrset.mem_link), owned by the RDMA half
+ * @maps: mappings of it in processes (struct mc_map), owned by map.c
  * @forgotten: set once by mc_net_forget_mem(): no registration can be added any more
  */
 struct mc_mem {
@@ -49,6 +50,7 @@ struct mc_mem {
 	struct mc_acct *acct;
 	struct mutex mr_lock;
 	struct list_head mrsets;
+	struct list_head maps;
 	bool forgotten;
 };
 

@@ -8,6 +8,7 @@
 
 #include "fault.h"
 #include "local.h"
+#include "map.h"
 #include "mem.h"
 #include "seg.h"
 
@@ -79,6 +80,7 @@ static void desc_release_work(struct work_struct *work)
 	struct mc_seg_desc *desc = container_of(work, struct mc_seg_desc, release_work);
 	struct mc_seg *seg = desc->seg;
 
+	mc_map_end_mem(desc->mem);
 	mc_net_forget_mem(desc->mem);
 	mc_mem_release(desc->mem);
 	seg->ops->drained(desc);

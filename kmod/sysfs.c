@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "engine.h"
 #include "grant.h"
+#include "map.h"
 #include "mem.h"
 #include "pool.h"
 #include "req.h"
@@ -40,12 +41,13 @@ ATTR(buffers, "%u", mc_buf_count());
 ATTR(pinned_bytes, "%llu", mc_mem_pinned_pages() << PAGE_SHIFT);
 ATTR(requests, "%u", mc_req_count());
 ATTR(grants, "%u", mc_grant_count());
+ATTR(mappings, "%u", mc_map_count());
 ATTR(pools_quarantined, "%u", mc_pool_quarantined());
 
 static struct attribute *state_attrs[] = {
 	&dev_attr_abi.attr, &dev_attr_node_uuid.attr, &dev_attr_cluster_uuid.attr, &dev_attr_instance.attr,
 	&dev_attr_auth.attr, &dev_attr_buffers.attr, &dev_attr_pinned_bytes.attr, &dev_attr_requests.attr,
-	&dev_attr_grants.attr, &dev_attr_pools_quarantined.attr, NULL
+	&dev_attr_grants.attr, &dev_attr_mappings.attr, &dev_attr_pools_quarantined.attr, NULL
 };
 static const struct attribute_group state_group = { .attrs = state_attrs };
 

@@ -189,11 +189,11 @@ $(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses)) tools/build.mk
 
 FZ      := tools/testing/fuzz
 FZ_BINS := $(patsubst $(FZ)/%.c,$(B)/selftests/fuzz/%,$(wildcard $(FZ)/fuzz_*.c))
-$(B)/selftests/fuzz/%: $(FZ)/%.c $(FZ)/fuzz.h $(ST_LIB) $(call archives,common) tools/build.mk
+$(B)/selftests/fuzz/%: $(FZ)/%.c $(FZ)/fuzz.h $(ST_LIB) $(call archives,mac) tools/build.mk
 	@mkdir -p $(@D) $(B)/selftests/obj
 	@echo "  CC      $<"
-	@$(ST_CC) -I$(FZ) -MF $(B)/selftests/obj/fuzz-$*.d -MT $@ -o $@ $< $(ST_LIB) $(call archives,common) \
-		$(if $(filter fuzz_peer fuzz_owner,$*),$(call pc,--libs,librdmacm libibverbs libcrypto)) -lpthread
+	@$(ST_CC) -I$(FZ) -MF $(B)/selftests/obj/fuzz-$*.d -MT $@ -o $@ $< $(ST_LIB) -Wl,--start-group $(call archives,mac) -Wl,--end-group \
+		$(if $(filter fuzz_peer fuzz_owner,$*),$(call pc,--libs,librdmacm libibverbs)) $(call pc,--libs,libcrypto) -lpthread
 selftests: $(ST_BINS) $(FZ_BINS)
 	@:
 

@@ -96,8 +96,8 @@ struct mc_info {
  * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user unless CAP_IPC_LOCK.
  * Other nodes can never address a buffer.
  *
- * Errors: EINVAL (length 0, wrap-around, too long), EFAULT (a page is not mapped or not writable), EOPNOTSUPP (file or
- * device mapping), ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers),
+ * Errors: EINVAL (length 0, wrap-around, too long), EFAULT (a page is not mapped or not writable), EOPNOTSUPP (file
+ * or device mapping), ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers),
  * EINTR (killed). After an error nothing is pinned.
  */
 struct mc_buf_reg {
@@ -133,8 +133,8 @@ struct mc_handle {
  * @out_id: handle
  * @out_flags: MC_SEG_LOCAL when it lives on this node, MC_SEG_NEEDS_GRANT when requests need a grant: it is a pool
  *
- * Errors: EHOSTUNREACH (no such peer, or no rail leads to it), ENOENT (the node has no such segment), EACCES (the peer
- * could not prove that it knows the cluster key), EPROTO (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
+ * Errors: EHOSTUNREACH (no such peer, or no rail leads to it), ENOENT (the node has no such segment), EACCES (the
+ * peer could not prove that it knows the cluster key), EPROTO (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
  */
 struct mc_seg_open {
 	__u32 size;
@@ -240,9 +240,9 @@ struct mc_ring_setup {
  * @resv: must be 0
  *
  * A malformed entry completes with its error like any other request: EINVAL (field), ENOENT (handle), ERANGE (outside
- * the buffer or segment), EACCES (a pool without a grant, or outside what the grant allows), ETIME (the grant has ended).
- * Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the
- * segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
+ * the buffer or segment), EACCES (a pool without a grant, or outside what the grant allows), ETIME (the grant has
+ * ended). Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner
+ * withdrew the segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
  */
 struct mc_sqe {
 	__u8  opcode;
@@ -307,8 +307,8 @@ struct mc_cqe {
  * @out_ready: completions waiting to be taken
  *
  * The out members are written whatever the result is (except EFAULT and a bad size or flag). 0: done. ETIME: the wait
- * ended first. EINTR: a signal came. EINVAL: no ring, bad flags, min_complete above the completion ring. Fewer entries
- * than asked are consumed when the ring holds fewer or the completion ring is full.
+ * ended first. EINTR: a signal came. EINVAL: no ring, bad flags, min_complete above the completion ring. Fewer
+ * entries than asked are consumed when the ring holds fewer or the completion ring is full.
  */
 struct mc_enter {
 	__u32 size;
@@ -338,9 +338,9 @@ struct mc_eventfd {
 };
 
 /*
- * Grants: a pool is read, written and mapped under a grant only, whose bytes the master hands out with the place of an
- * object. A grant says which range of which segment, for reading or writing, and until when; its tag proves that somebody
- * wrote it who knows the cluster key. It is nobody's in particular: whoever has the bytes may load them.
+ * Grants: a pool is read, written and mapped under a grant only, whose bytes the master hands out with the place of
+ * an object. A grant says which range of which segment, for reading or writing, and until when; its tag proves that
+ * somebody wrote it who knows the cluster key. It is nobody's in particular: whoever has the bytes may load them.
  *
  * Generations: the kernel accepts the two newest of the cluster key. A grant of an older one ends at once.
  */
@@ -350,7 +350,8 @@ struct mc_eventfd {
  * struct mc_grant_item - one of MC_IOC_GRANT_ADD
  * @grant: as the master gave it
  * @out_id: handle for struct mc_sqe.grant_id and mmap(); 0 when refused
- * @out_error: 0; EINVAL (not a grant), EACCES (the tag is wrong, or of a key that this node does not have), ETIME (it has
+ * @out_error: 0; EINVAL (not a grant), EACCES (the tag is wrong, or of a key that this node does not have), ETIME (it
+ * has
  *	ended, or this node does not know the master's time: mcnoded sets it each second), ENOSPC (too many), ENOMEM, each
  *	negative
  */
@@ -368,8 +369,8 @@ struct mc_grant_item {
  * @out_added: how many were taken
  * @items: address of @count struct mc_grant_item, which are read and written
  *
- * Each entry has a result of its own; a bad one does not spoil the others. Errors of the call: EINVAL, EFAULT, ENOMEM.
- * After EFAULT entries may have been taken; they go with the file.
+ * Each entry has a result of its own; a bad one does not spoil the others. Errors of the call: EINVAL, EFAULT,
+ * ENOMEM. After EFAULT entries may have been taken; they go with the file.
  */
 struct mc_grant_add {
 	__u32 size;
@@ -396,6 +397,26 @@ struct mc_grant_del {
 	__u32 out_deleted;
 	__aligned_u64 ids;
 };
+
+/*
+ * mmap() of a pool's extent, on the node that owns the pool: read-only and shared, under a loaded grant to read.
+ *
+ *   offset MC_OFF_GRANT(grant id) + first byte in the range of the grant
+ *
+ * Range and length count in pages: the range must begin on a page, and own its last page whole (the master's grants
+ * say so). What follows the object in that page reads as zero. Only the first 2 GiB of a range can be where a mapping
+ * begins; it may be longer.
+ *
+ * The mapping ends with the grant (its time, MC_IOC_GRANT_DEL, another master), with the pool, and with the last of
+ * its VMAs; touching it afterwards is SIGBUS. fork() and mremap() keep it. It can't be pinned: no O_DIRECT, no
+ * registration.
+ *
+ * Errors: EINVAL (outside the range, not on a page, MAP_PRIVATE), EACCES (PROT_WRITE, PROT_EXEC, a grant to write
+ * only or of a key that is not accepted any more; mprotect() later as well), ENOENT (no such grant; no such segment
+ * on this node), ETIME (the grant has ended), ESTALE (the pool has), ENOMEM.
+ */
+#define MC_OFF_GRANT_SHIFT	31
+#define MC_OFF_GRANT(id)	((__u64)(id) << MC_OFF_GRANT_SHIFT)
 
 #define MC_IOC_MAGIC		0xCA
 #define MC_IOC_INFO		_IOWR(MC_IOC_MAGIC, 0x00, struct mc_info)

@@ -18,7 +18,7 @@ static void fetch(void)
 	blake2s = EVP_MAC_fetch(NULL, "BLAKE2SMAC", NULL);
 }
 
-/* Without memory or without the algorithm no tag would be right: better to end than to hand out or accept a wrong one. */
+/* Without memory or the algorithm no tag would be right: better to end than to hand out or accept a wrong one. */
 static void need(int ok)
 {
 	if (ok)

@@ -23,7 +23,8 @@
  * struct mc_master_config - settings
  * @lease_ttl_ms: how long a read protects
  * @discard_ms: after that an unfinished write's name may be taken
- * @release_ms: after that its ranges may be reused, though not before its grant and the margin are over; above @discard_ms
+ * @release_ms: after that its ranges may be reused, though not before its grant and the margin are over; above
+ *	@discard_ms
  * @client_ttl_ms: a node not heard of for that long is gone
  * @retry_bound_ms: how long a transport may go on delivering what was posted before
  * @restart_rest_ms: how long a segment rests that an earlier master may have handed out

@@ -108,7 +108,8 @@ struct mc_node_info {
  * @until: end of the lease (LEASE), of the segment's rest (MOUNT)
  * @quiesced: nothing can write for this attempt any more (PUT_REVOKE)
  * @force: also while leased (REMOVE)
- * @inherited: the node had an earlier master, which may have handed its segments out (REGISTER); the segment had (MOUNT)
+ * @inherited: the node had an earlier master, which may have handed its segments out (REGISTER); so did the
+ *	segment (MOUNT)
  * @has_crc32c: @crc32c is valid (PUT_END)
  * @crc32c: checksum of the bytes (PUT_END)
  * @nplaces: replicas to make; as decided, before that as asked for (PUT_START)

@@ -109,8 +109,8 @@ static int setup_rails(struct nd_node *nd)
 }
 
 /*
- * The pool outlives mcnoded. One with the right name but another shape is not ours to destroy. Which master has handed it
- * out the kernel knows: mcnoded tells it a master's time before it mounts a pool there.
+ * The pool outlives mcnoded. One with the right name but another shape is not ours to destroy. Which master has
+ * handed it out the kernel knows: mcnoded tells it a master's time before it mounts a pool there.
  */
 static int take_over(struct nd_node *nd, const struct mcnl_pool *have)
 {
@@ -217,8 +217,7 @@ static uint64_t kernel_lost(struct nd_node *nd, int rc)
 static int sync_clock(struct nd_node *nd, const struct nd_ping *p, uint64_t t0, uint64_t t1)
 {
 	uint64_t middle = t0 + (t1 - t0) / 2;
-	int rc = nd->k->clock_set(nd->kctx, p->epoch, (int64_t)(p->now_ns - middle), (t1 - t0) / 2 + 1,
-				  t0);
+	int rc = nd->k->clock_set(nd->kctx, p->epoch, (int64_t)(p->now_ns - middle), (t1 - t0) / 2 + 1, t0);
 
 	return rc ? kernel_failed(nd, rc) : 0;
 }
@@ -258,19 +257,20 @@ static void install_nodes(struct nd_node *nd, const struct nd_ping *p)
 /*
  * Another epoch means another master, whose version numbers begin again: its list must be asked for from nothing.
  *
- * The kernel's clock is a mark too: it names the last master that knows all that was handed out of the pool. So it moves
- * on after the new master has taken the pool with the word that it is inherited, not before: a crash in between would
- * lose that.
+ * The kernel's clock is a mark too: it names the last master that knows all that was handed out of the pool. So it
+ * moves on after the new master has taken the pool with the word that it is inherited, not before: a crash in between
+ * would lose that.
  */
 static uint64_t answered(struct nd_node *nd, struct nd_ping *p, uint64_t t0, uint64_t t1)
 {
-	bool restarted = nd->epoch && nd->epoch != p->epoch && !p->has_nodes;
+	bool restarted = nd->epoch && nd->epoch != p->epoch;
 	int rc;
 
 	nd->epoch = p->epoch;
-	if (restarted) {
-		nd->version = 0;
+	if (restarted)
 		nd->mounted = false;
+	if (restarted && !p->has_nodes) {
+		nd->version = 0;
 		return 0;
 	}
 	link_up(nd);

@@ -26,6 +26,7 @@
 #define FDS	6
 #define BUFS	32
 #define SEGS	16
+#define GRANTS	16
 #define AREAS	8
 #define AREA	(1ull << 20)
 #define POOLS	3
@@ -49,12 +50,12 @@ struct ring {
 static struct fuzz_opt opt;
 static struct board *board;
 static volatile struct ring rings[FDS];
-static volatile uint32_t bufs[BUFS], segs[SEGS];
+static volatile uint32_t bufs[BUFS], segs[SEGS], grants[GRANTS];
 static uint8_t *areas[AREAS];
 
 /* ---- arguments ---- */
 
-enum kind { ZERO, ADDR, LEN, BUF, SEG, NODE, UUID, COUNT, POW2, TIME, EFD, OP, ANY, OUT, OFF, END };
+enum kind { ZERO, ADDR, LEN, BUF, SEG, NODE, UUID, COUNT, POW2, TIME, EFD, OP, ANY, OUT, OFF, GRANT, END };
 
 struct field {
 	uint16_t off;
@@ -81,6 +82,10 @@ static const struct call calls[] = {
 			       F(mc_ring_setup, cq_entries, POW2), F(mc_ring_setup, resv, ZERO), { 0, 0, END } } },
 	{ MC_IOC_ENTER, { F(mc_enter, flags, ZERO), F(mc_enter, to_submit, COUNT), F(mc_enter, min_complete, COUNT),
 			  F(mc_enter, timeout_ns, TIME), { 0, 0, END } } },
+	{ MC_IOC_GRANT_ADD, { F(mc_grant_add, flags, ZERO), F(mc_grant_add, count, COUNT), F(mc_grant_add, items, ADDR),
+			      { 0, 0, END } } },
+	{ MC_IOC_GRANT_DEL, { F(mc_grant_del, flags, ZERO), F(mc_grant_del, count, COUNT), F(mc_grant_del, ids, ADDR),
+			      { 0, 0, END } } },
 	{ MC_IOC_EVENTFD, { F(mc_eventfd, fd, EFD), F(mc_eventfd, flags, ZERO), F(mc_eventfd, resv, ZERO),
 			    { 0, 0, END } } },
 };
@@ -88,7 +93,7 @@ static const struct call calls[] = {
 static const struct field sqe_fields[] = {
 	F(mc_sqe, opcode, OP), F(mc_sqe, priority, ZERO), F(mc_sqe, flags, ZERO), F(mc_sqe, buf_id, BUF),
 	F(mc_sqe, buf_off, OFF), F(mc_sqe, target_id, SEG), F(mc_sqe, batch, ANY), F(mc_sqe, target_off, OFF),
-	F(mc_sqe, len, LEN), F(mc_sqe, cookie, ANY), F(mc_sqe, timeout_ns, TIME), F(mc_sqe, grant_id, ZERO),
+	F(mc_sqe, len, LEN), F(mc_sqe, cookie, ANY), F(mc_sqe, timeout_ns, TIME), F(mc_sqe, grant_id, GRANT),
 	F(mc_sqe, crc32c, ZERO), F(mc_sqe, spans, ZERO), F(mc_sqe, span_count, ZERO), F(mc_sqe, list_id, ZERO),
 	F(mc_sqe, list_first, ZERO), F(mc_sqe, list_count, ZERO), F(mc_sqe, resv, ZERO), { 0, 0, END }
 };
@@ -101,6 +106,7 @@ static uint64_t good(struct fuzz_rng *r, enum kind kind)
 	case OFF: return chance(r, 50) ? 0 : pick(r, 65536);
 	case BUF: return bufs[pick(r, BUFS)];
 	case SEG: return segs[pick(r, SEGS)];
+	case GRANT: return grants[pick(r, GRANTS)];
 	case COUNT: return pick(r, 9);
 	case POW2: return 1ull << pick(r, 7);
 	case TIME: return chance(r, 50) ? 0 : 1 + pick(r, 20000000);
@@ -270,15 +276,41 @@ static void op_pop(struct fuzz_rng *r)
 		poke(ring->sq + 4, &tail, 4);
 }
 
+/* As the master signs it; a member is changed now and then, and a grant is given back. */
+static void op_grant(struct fuzz_rng *r)
+{
+	static const uint32_t rights[] = { MC_GRANT_R, MC_GRANT_W, MC_GRANT_R | MC_GRANT_W,
+					   MC_GRANT_R | MC_GRANT_WHOLE_PAGES };
+	uint64_t len = 1 + pick(r, 65536);
+	int fd = a_fd(r);
+	struct mc_grant g;
+	uint32_t id;
+
+	if (chance(r, 20)) {
+		mcgrant_del(fd, grants[pick(r, GRANTS)]);
+		return;
+	}
+	if (mcgrant_make(&g, board->pool[pick(r, POOLS)], chance(r, 60) ? 1048576 : len, rights[pick(r, 4)]))
+		return;
+	if (chance(r, 10))
+		g.not_after = mcgrant_boot() + pick(r, 50000000);
+	if (chance(r, 5))
+		mutate(r, &g, sizeof(g));
+	if (!mcgrant_add(fd, &g, &id))
+		grants[pick(r, GRANTS)] = id;
+}
+
 static void op_mmap(struct fuzz_rng *r)
 {
-	static const uint64_t offs[] = { MC_OFF_SQ, MC_OFF_CQ, MC_OFF_CQ + 4096, 4096, 0x20000000ull };
-	uint64_t off = chance(r, 90) ? offs[pick(r, 5)] : edge(r) & ~0xfffull;
+	const uint64_t offs[] = { MC_OFF_SQ, MC_OFF_CQ, MC_OFF_CQ + 4096, 4096, 0x20000000ull,
+				  MC_OFF_GRANT(grants[pick(r, GRANTS)]), MC_OFF_GRANT(grants[0]) + 4096 };
+	uint64_t off = chance(r, 90) ? offs[pick(r, 7)] : edge(r) & ~0xfffull;
 	size_t len = chance(r, 80) ? 4096u * (1 + pick(r, 4)) : edge(r) & 0xfffffff;
 	void *p = mmap(NULL, len, (int)pick(r, 8), chance(r, 80) ? MAP_SHARED : MAP_PRIVATE, a_fd(r), (off_t)off);
 
 	if (p == MAP_FAILED)
 		return;
+	peek((uintptr_t)p);
 	mprotect(p, len, (int)pick(r, 8));
 	if (chance(r, 30))
 		p = mremap(p, len, len * 2, MREMAP_MAYMOVE) == MAP_FAILED ? p : NULL;
@@ -373,8 +405,10 @@ static void one_op(struct fuzz_rng *r, bool may_fork)
 {
 	uint32_t x = pick(r, 100);
 
-	if (x < 40)
+	if (x < 36)
 		op_call(r);
+	else if (x < 40)
+		op_grant(r);
 	else if (x < 58)
 		op_push(r);
 	else if (x < 66)
@@ -501,6 +535,7 @@ static pid_t administrator(uint64_t slice)
 		return pid;
 	for (;;) {
 		usleep(20000 + pick(&r, 100000));
+		mcgrant_clock_own();
 		renew_pool((int)pick(&r, POOLS));
 	}
 }
@@ -531,7 +566,8 @@ static bool good_client(void)
 	bool ok;
 
 	mc_fill(out, sizeof(out), slice_start + 1);
-	if (mcdev_open(&d, 4, 4) || mcdev_reg(d.fd, out, sizeof(out), &a) || mcdev_reg(d.fd, in, sizeof(in), &b) ||
+	if (mcgrant_clock_own() || mcdev_open(&d, 4, 4) || mcdev_reg(d.fd, out, sizeof(out), &a) ||
+	    mcdev_reg(d.fd, in, sizeof(in), &b) ||
 	    mcdev_seg_open(d.fd, node_uuid, board->pool[1], 0, &seg, NULL))
 		return false;
 	e = mcdev_sqe(MC_OP_WRITE, a, 0, seg, 0, sizeof(out), 1);

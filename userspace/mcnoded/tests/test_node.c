@@ -526,6 +526,49 @@ static void test_clock(void **state)
 	assert_int_equal(kern.at, 6000);	/* as old as it may be */
 }
 
+/* mcnoded and the master begin anew while the pool stays: the kernel's clock tells whose it was. */
+static void test_inherited_pool(void **state)
+{
+	(void)state;
+	assert_int_equal(nd_setup(&nd), 0);
+	nd_tick(&nd);
+	assert_false(mast.inherited);
+	assert_int_equal(kern.epoch, 77);
+	/* Another run of mcnoded, the same master. */
+	memset(nd.pool.seg_uuid, 0, MC_UUID_LEN);
+	nd.mounted = nd.inherited = false;
+	nd.epoch = nd.pool_epoch = 0;
+	assert_int_equal(nd_setup(&nd), 0);
+	nd_tick(&nd);
+	assert_int_equal(mast.mounts, 2);
+	assert_false(mast.inherited);
+	/* Another run, another master, which does not answer the first time. */
+	memset(nd.pool.seg_uuid, 0, MC_UUID_LEN);
+	nd.mounted = nd.inherited = false;
+	nd.epoch = nd.pool_epoch = 0;
+	mast.epoch = 78;
+	mast.fail_mount = -1;
+	assert_int_equal(nd_setup(&nd), 0);
+	nd_tick(&nd);
+	/* The kernel keeps the mark until the new master knows. */
+	assert_int_equal(kern.epoch, 77);
+	mast.fail_mount = 0;
+	nd_tick(&nd);
+	assert_true(mast.inherited);
+	assert_int_equal(kern.epoch, 78);
+	/* The same run, a third master. */
+	mast.epoch = 79;
+	mast.version++;
+	nd_tick(&nd);
+	nd_tick(&nd);
+	assert_true(mast.inherited);
+	assert_int_equal(kern.epoch, 79);
+	/* Mounted again at that one: it knows all of it. */
+	mast.need_remount = true;
+	nd_tick(&nd);
+	assert_false(mast.inherited);
+}
+
 static void test_master_down(void **state)
 {
 	uint64_t waits[6];
@@ -621,8 +664,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_first_run), T(test_auth_none), T(test_restart_takes_over), T(test_pool_of_other_size),
 		T(test_need_remount), T(test_master_restart), T(test_mount_is_tried_again), T(test_peers_follow),
-		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_master_down), T(test_wrong_device),
-		T(test_module_reloaded), T(test_pool_destroyed), T(test_stop),
+		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_inherited_pool), T(test_master_down),
+		T(test_wrong_device), T(test_module_reloaded), T(test_pool_destroyed), T(test_stop),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

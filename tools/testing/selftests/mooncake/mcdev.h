@@ -2,8 +2,8 @@
 /*
  * /dev/mooncake for the kernel selftests: one open file with its rings, no library in between.
  *
- * A pool that is opened gets a grant for all of it, which mcdev_push() adds to entries that name none; a test that is about
- * grants turns that off with mcdev_grants(false).
+ * A pool that is opened gets a grant for all of it, which mcdev_push() adds to entries that name none; a test that is
+ * about grants turns that off with mcdev_grants(false).
  */
 #ifndef MCDEV_H
 #define MCDEV_H
@@ -101,17 +101,27 @@ static inline void mcdev_grants(bool on)
 	mcdev_grants_off = !on;
 }
 
-/* What fails here shows as EACCES of the request. */
-static inline void mcdev_grant_all(int fd, const struct mc_seg_open *o)
+static inline int mcdev_grant_all(int fd, const struct mc_seg_open *o)
 {
 	struct mcdev_grant *e = &mcdev_granted[mcdev_ngranted++ % MCDEV_GRANTS];
 	struct mc_grant g;
+	int ret = mcgrant_make(&g, o->seg_uuid, o->out_len, MC_GRANT_R | MC_GRANT_W);
 
 	e->fd = -1;
-	if (mcgrant_make(&g, o->seg_uuid, o->out_len, MC_GRANT_R | MC_GRANT_W) || mcgrant_add(fd, &g, &e->id))
-		return;
+	if (!ret)
+		ret = mcgrant_add(fd, &g, &e->id);
+	if (ret)
+		return ret;
 	e->seg = o->out_id;
 	e->fd = fd;
+	return 0;
+}
+
+static inline int mcdev_seg_close(int fd, uint32_t id)
+{
+	struct mc_handle h = { .size = sizeof(h), .id = id };
+
+	return mc_ioctl(fd, MC_IOC_SEG_CLOSE, &h);
 }
 
 static inline uint32_t mcdev_grant_of(int fd, uint32_t seg)
@@ -142,16 +152,12 @@ static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg
 	*id = o.out_id;
 	if (len)
 		*len = o.out_len;
-	if (!ret && (o.out_flags & MC_SEG_NEEDS_GRANT) && !mcdev_grants_off)
-		mcdev_grant_all(fd, &o);
+	if (ret || !(o.out_flags & MC_SEG_NEEDS_GRANT) || mcdev_grants_off)
+		return ret;
+	ret = mcdev_grant_all(fd, &o);
+	if (ret)
+		mcdev_seg_close(fd, o.out_id);
 	return ret;
-}
-
-static inline int mcdev_seg_close(int fd, uint32_t id)
-{
-	struct mc_handle h = { .size = sizeof(h), .id = id };
-
-	return mc_ioctl(fd, MC_IOC_SEG_CLOSE, &h);
 }
 
 static inline struct mc_sqe mcdev_sqe(uint8_t op, uint32_t buf, uint64_t buf_off, uint32_t seg, uint64_t seg_off,

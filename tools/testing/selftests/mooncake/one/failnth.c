@@ -33,6 +33,7 @@ struct round {
 	uint32_t buf, seg, id;
 	int efd;
 	void *map;
+	struct mc_grant g;
 };
 
 static struct round r;
@@ -207,6 +208,20 @@ static int do_enter(void)
 	return ret ? ret : seen != 2 ? -ENODATA : bad;
 }
 
+static int grant_add(int fd)
+{
+	return mcgrant_add(fd, &r.g, &r.id);
+}
+
+static int do_grant_add(void) { return grant_add(r.efd); }
+static int do_grant_del(void) { return mcgrant_del(r.d.fd, r.id); }
+
+static int do_map(void)
+{
+	r.map = mmap(NULL, r.d.sq_bytes, PROT_READ, MAP_SHARED, r.d.fd, (off_t)MC_OFF_GRANT(r.id));
+	return r.map == MAP_FAILED ? -errno : 0;
+}
+
 static int do_eventfd(void)
 {
 	struct mc_eventfd e = { .size = sizeof(e), .fd = r.efd };
@@ -300,7 +315,16 @@ static void need_file(void) { r.efd = open("/dev/mooncake", O_RDWR | O_CLOEXEC);
 static void need_eventfd(void) { r.efd = eventfd(0, EFD_CLOEXEC); }
 static void drop_fd(void) { close(r.efd); r.efd = -1; }
 static void need_buf(void) { mcdev_reg(r.d.fd, r.mem + 2 * MB, 8192, &r.buf); }
-static void need_seg(void) { seg_open(r.d.fd, &r.seg); }
+static void need_grant(void)
+{
+	if (mcgrant_clock_own() || mcgrant_make(&r.g, r.pool, 2 * MB, MC_GRANT_R | MC_GRANT_W))
+		abort();
+}
+
+static void need_seg(void) { need_grant(); seg_open(r.d.fd, &r.seg); }
+static void need_file_and_grant(void) { need_file(); need_grant(); }
+static void need_loaded(void) { need_grant(); grant_add(r.d.fd); }
+static void drop_map_and_grant(void) { munmap(r.map, r.d.sq_bytes); do_grant_del(); }
 static void need_both(void) { need_buf(); need_seg(); }
 
 /* The call may have failed before it took the entries, or with completions not taken. */
@@ -369,12 +393,15 @@ static const struct command ioctls[] = {
 	{ "INFO", do_info, NULL, NULL },
 	{ "BUF_REG", do_buf_reg, need_file, drop_fd },
 	{ "BUF_UNREG", do_buf_unreg, need_buf, NULL },
-	{ "SEG_OPEN", do_seg_open, need_file, drop_fd },
+	{ "SEG_OPEN", do_seg_open, need_file_and_grant, drop_fd },
 	{ "SEG_CLOSE", do_seg_close, need_seg, NULL },
 	{ "RING_SETUP", do_ring_setup, need_file, drop_fd },
 	{ "ENTER", do_enter, need_both, drop_both },
 	{ "EVENTFD", do_eventfd, need_eventfd, drop_fd },
 	{ "mmap", do_mmap, NULL, drop_map },
+	{ "GRANT_ADD", do_grant_add, need_file_and_grant, drop_fd },
+	{ "GRANT_DEL", do_grant_del, need_loaded, NULL },
+	{ "mmap of an extent", do_map, need_loaded, drop_map_and_grant },
 };
 
 static const struct command netlink[] = {

@@ -33,6 +33,8 @@ static int usage(void)
 		"prog_xfer put|get NODE SEG OFF LEN SEED [MS [MISALIGN]]   one request; get verifies every byte\n"
 		"prog_xfer now put|get NODE SEG LEN SEED MS COMMAND   open, run the command, then one request\n"
 		"prog_xfer zero NODE SEG OFF LEN            reads and verifies that all bytes are 0\n"
+		"prog_xfer under put|get NODE SEG LEN GRANT_LEN GRANT_MS RIGHTS   one request under a grant made for it;\n"
+		"                                           RIGHTS is of r and w, or - for no grant at all\n"
 		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back until an error or the time is over\n"
 		"prog_xfer stream NODE SEG LEN COUNT SEED [RATE [MS]]   COUNT times write and read back, verified; prints\n"
 		"                                           the slowest; RATE a second, MS deadline\n"
@@ -595,6 +597,38 @@ static int do_zero(char **v)
 	return ret ? fail("zero", ret) : 0;
 }
 
+static int do_under(char **v)
+{
+	bool put = !strcmp(v[0], "put");
+	uint64_t len = strtoull(v[3], NULL, 0);
+	struct mc_grant g;
+	uint8_t seg[16];
+	struct job j;
+	struct mc_sqe e;
+	struct mc_cqe c;
+	int ret;
+
+	mcdev_grants(false);
+	ret = job_start(&j, v + 1, len, 30000, 0);
+	if (ret)
+		return ret;
+	uuid_parse(v[2], seg);
+	e = mcdev_sqe(put ? MC_OP_WRITE : MC_OP_READ, j.buf, 0, j.seg, 0, len, 1);
+	memset(j.p, 0xa5, len);
+	ret = mcgrant_make(&g, seg, strtoull(v[4], NULL, 0), (strchr(v[6], 'r') ? MC_GRANT_R : 0) |
+			   (strchr(v[6], 'w') ? MC_GRANT_W : 0));
+	g.not_after += strtoull(v[5], NULL, 0) * 1000000 - MCGRANT_HOUR;
+	if (!ret && *v[6] != '-')
+		ret = mcgrant_add(j.d.fd, &g, &e.grant_id);
+	if (ret) {
+		printf("grant %s\n", err_name(ret));
+		return 1;
+	}
+	ret = mcdev_do(&j.d, &e, 60 * SEC, &c);
+	print_cqe(v[0], &c);
+	return ret ? 1 : 0;
+}
+
 static int do_load(char **v)
 {
 	uint64_t len = strtoull(v[2], NULL, 0), seed = strtoull(v[4], NULL, 0);
@@ -723,7 +757,7 @@ int main(int argc, char **argv)
 		{ "fault", 2, do_fault, false },
 		{ "peers", 0, do_peers, false }, { "rails", 0, do_rails, false }, { "pools", 0, do_pools, false },
 		{ "open", 2, do_open, true }, { "put", 5, do_put, true }, { "get", 5, do_get, true },
-		{ "now", 7, do_now, true },
+		{ "now", 7, do_now, true }, { "under", 7, do_under, true },
 		{ "zero", 4, do_zero, true }, { "load", 5, do_load, true }, { "hold", 3, do_hold, true },
 	};
 	unsigned int i;
