@@ -13,7 +13,9 @@ FILE_LINES, FUNCTION_LINES, MEAN_LINES = 900, 100, 25
 TEXT = (".c", ".h", ".py", ".sh", ".mk", ".rst", ".proto", ".rules", ".in")
 NAMES = ("Makefile", "Kbuild", "mcvm", "run", "install", "uninstall", "kernels", "build-module", "shell",
          "guest-init", "initrd-init", "demo", "cluster-up", "fuzz")
-LICENCE = (("kmod/", "GPL-2.0-only"), ("uapi/", "GPL-2.0 WITH Linux-syscall-note"),
+LICENCE = (("kmod/", "GPL-2.0-only"), ("tools/testing/kunit/kunit.c", "GPL-2.0-only"),
+           ("tools/testing/kunit/Kbuild", "GPL-2.0-only"), ("tools/testing/kunit/", "GPL-2.0-only OR MIT"),
+           ("tools/testing/debug/planted/", "GPL-2.0-only"), ("uapi/", "GPL-2.0 WITH Linux-syscall-note"),
            ("common/", "GPL-2.0-only OR MIT"), ("Kbuild", "GPL-2.0-only"), ("", "MIT"))
 # pattern, where it applies, where it is allowed, what to say
 FORBIDDEN = (

@@ -11,7 +11,7 @@ x 1 open "$N2" "$s" > /dev/null
 sleep 1
 start=$(objects 1)
 rounds=${MC_LONG:+50}
-LIMIT=$((120 + ${rounds:-20} * 5 * MC_TIME_SCALE))
+export LIMIT=$((120 + ${rounds:-20} * 5 * MC_TIME_SCALE))
 ok "C-47 ${rounds:=20} clients killed with 64 MiB in flight" on 1 sh -c '
 	for i in $(seq '"$rounds"'); do
 		'"$X"' hold '"$N2 $s"' 67108864 > /tmp/hold.out & pid=$!

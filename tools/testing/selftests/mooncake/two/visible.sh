@@ -4,7 +4,6 @@
 # reader the moment each put has returned; the reader is on node 2 (its copy is local) and then on node 1.
 set -u
 . "$(dirname "$0")/../lib.sh"
-share=$MC_B/vm/$MCVM_SET/share
 plan 4
 seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 rounds=12
