@@ -18,10 +18,10 @@
 #ifndef MC_CSET_H
 #define MC_CSET_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
-#include <linux/semaphore.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -124,12 +124,12 @@ struct mc_cset_ops {
  * @rx: receive buffers
  * @tx: send buffers
  * @tx_free: send buffers not in use
- * @tx_wait: somebody waits for one
+ * @tx_wait: somebody waits for one, or for one of @call_slots
  * @rx_list: received messages, handled by @rx_work in order
  * @rx_work: see @rx_list
  * @calls: calls that wait for their answer
  * @next_id: number of the next call
- * @call_slots: see MC_CTRL_CALLS
+ * @call_slots: calls that may still begin, of MC_CTRL_CALLS
  * @last_rx: jiffies when the last message arrived
  */
 struct mc_cset {
@@ -166,7 +166,7 @@ struct mc_cset {
 	struct work_struct rx_work;
 	struct list_head calls;
 	u32 next_id;
-	struct semaphore call_slots;
+	atomic_t call_slots;
 	unsigned long last_rx;
 };
 

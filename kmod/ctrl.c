@@ -100,15 +100,27 @@ int mc_ctrl_send(struct mc_cset *set, const struct mc_wire_msg *msg)
 	return send_in(set, buf, msg);
 }
 
+/* An owner that answers pings but no call keeps all slots for long: waiting for one can be killed, too. */
+static long take_slot(struct mc_cset *set, long left)
+{
+	bool taken = false;
+
+	left = wait_event_killable_timeout(set->tx_wait, mc_cset_broken(set) ||
+					   (taken = atomic_dec_if_positive(&set->call_slots) >= 0), left);
+	if (taken)
+		return max(left, 1L);
+	return left < 0 ? -EINTR : left ? -ENOTCONN : -ETIMEDOUT;
+}
+
 int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms)
 {
 	struct mc_call call = { .msg = msg, .err = -EINPROGRESS };
-	unsigned long left = msecs_to_jiffies(timeout_ms);
+	long left = take_slot(set, msecs_to_jiffies(timeout_ms));
 	bool killed = false;
 	int ret;
 
-	if (down_timeout(&set->call_slots, left))
-		return -ETIMEDOUT;
+	if (left < 0)
+		return left;
 	init_completion(&call.done);
 	spin_lock_irq(&set->ctrl_lock);
 	msg->id = ++set->next_id;
@@ -126,7 +138,8 @@ int mc_ctrl_call(struct mc_cset *set, struct mc_wire_msg *msg, u32 timeout_ms)
 			call.err = -ENOTCONN;
 	}
 	spin_unlock_irq(&set->ctrl_lock);
-	up(&set->call_slots);
+	atomic_inc(&set->call_slots);
+	wake_up(&set->tx_wait);
 	return call.err;
 }
 
@@ -319,7 +332,7 @@ int mc_ctrl_init(struct mc_cset *set)
 	INIT_LIST_HEAD(&set->calls);
 	init_waitqueue_head(&set->tx_wait);
 	INIT_WORK(&set->rx_work, rx_work);
-	sema_init(&set->call_slots, MC_CTRL_CALLS);
+	atomic_set(&set->call_slots, MC_CTRL_CALLS);
 	set->last_rx = jiffies;
 	set->area = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, get_order(AREA_BYTES));
 	if (!set->area)
