@@ -10,8 +10,8 @@
  *              +--> PAUSED <+   (back-off 100 ms to 5 s with jitter; a port that comes up ends it at once)
  *
  * Partners. Each (local rail, remote rail) is a *pair*. Pairs of one subnet come first, then those of one rail number,
- * and among equals a remote rail that no other path uses. A pair that fails while the peer is reached through another one
- * and that never worked is taken for unreachable: it is left alone for 10 s, doubling up to 10 minutes.
+ * and among equals a remote rail that no other path uses. A pair that fails while the peer is reached through another
+ * one and that never worked is taken for unreachable: it is left alone for 10 s, doubling up to 10 minutes.
  *
  * Fence. A WRITE on a link that broke may still be executed until the owner has destroyed its end. Its slices wait in
  * the peer's retry list with the link's epoch in slice->fence, and the link's structure waits in peer->fences, until

@@ -39,17 +39,32 @@ static json_t *rail_json(const void *entry)
 	return o;
 }
 
+static json_t *path_json(const struct mcnl_path *p)
+{
+	json_t *bad = json_array();
+
+	for (size_t i = 0; i < p->n_unreachable; i++)
+		json_array_append_new(bad, json_integer(p->unreachable[i]));
+	return json_pack("{si si ss sI sI si si si si si si so ss}", "local_rail", (int)p->local_rail, "rail",
+			 (int)p->remote_rail, "state", p->state, "epoch", (json_int_t)p->epoch, "bandwidth",
+			 (json_int_t)p->bandwidth, "attempts", (int)p->attempts, "mtu", (int)p->mtu, "read_depth",
+			 (int)p->read_depth, "tos", (int)p->tos, "retries", (int)p->retries, "rnr_retries",
+			 (int)p->rnr_retries, "unreachable", bad, "last_error", p->last_error);
+}
+
 static json_t *peer_json(const void *entry)
 {
 	const struct mcnl_peer *p = entry;
-	json_t *rails = json_array(), *o;
+	json_t *rails = json_array(), *paths = json_array(), *o;
 
 	for (size_t i = 0; i < p->n_rails; i++)
 		json_array_append_new(rails, json_pack("{si so si ss}", "rail", (int)p->rails[i].id, "address",
 			endpoint(&p->rails[i]), "local_rail", (int)p->rails[i].local_id, "state",
 			p->rails[i].state));
-	o = json_pack("{so ss sI so ss}", "node_uuid", ctl_uuid(p->node_uuid), "state", p->state, "epoch",
-		      (json_int_t)p->epoch, "rails", rails, "last_error", p->last_error);
+	for (size_t i = 0; i < p->n_paths; i++)
+		json_array_append_new(paths, path_json(&p->paths[i]));
+	o = json_pack("{so ss sI so so ss}", "node_uuid", ctl_uuid(p->node_uuid), "state", p->state, "epoch",
+		      (json_int_t)p->epoch, "rails", rails, "paths", paths, "last_error", p->last_error);
 	add_counters(o, &p->c);
 	return o;
 }
@@ -161,6 +176,41 @@ static int rail_add(struct ctl *c)
 		return rc;
 	rc = ctl_nl_done(c, nl, mcnl_rail_add(nl, c->argv[0], &addr, (uint16_t)port, &id));
 	return rc ? rc : ctl_print(c, json_pack("{si ss}", "rail", (int)id, "device", c->argv[0]));
+}
+
+static const struct ctl_opt rail_set_opts[] = {
+	{ "slice", "BYTES", "of a slice, 4096 to 16777216" },
+	{ "tail", "BYTES", "of a rest that joins the last slice, at most a slice" },
+	{ "tos", "N", "type of service of its connections, 0 to 255; default: the node's" },
+	{ "service-level", "N", "priority of its connections, 0 to 15; default: the node's" },
+	{ "node", "N", "NUMA node that --weight is for" },
+	{ "weight", "N", "of the rail for that node's memory, 1 to 255; 0: by distance" },
+	{ NULL, NULL, NULL },
+};
+
+static int rail_set(struct ctl *c)
+{
+	struct mcnl_rail_set set;
+	int64_t *const to[] = { &set.slice, &set.tail, &set.tos, &set.service_level, &set.node, &set.weight };
+	uint64_t id, v;
+	struct mcnl *nl;
+	int rc;
+
+	if (!mct_u64_parse(c->argv[0], 1, UINT32_MAX, &id))
+		return ctl_fail(c, MCT_EXIT_USAGE, "rail '%s' is not a number from 1 on", c->argv[0]);
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		*to[i] = -1;
+		if (!c->val[i])
+			continue;
+		if ((i == 2 || i == 3) && !strcmp(c->val[i], "default"))
+			v = MC_RAIL_DEFAULT;
+		else if (!mct_u64_parse(c->val[i], 0, UINT32_MAX - 1, &v))
+			return ctl_fail(c, MCT_EXIT_USAGE, "--%s '%s' is not a number", rail_set_opts[i].name,
+					c->val[i]);
+		*to[i] = (int64_t)v;
+	}
+	rc = ctl_nl_open(c, &nl);
+	return rc ? rc : ctl_nl_done(c, nl, mcnl_rail_set(nl, (uint32_t)id, &set));
 }
 
 static int rail_del(struct ctl *c)
@@ -307,6 +357,7 @@ static int fault_set(struct ctl *c)
 const struct ctl_cmd ctl_kernel_cmds[] = {
 	{ "rail", "list", "", 0, 0, "listeners of this node and what they carried", NULL, rail_list },
 	{ "rail", "add", "DEVICE ADDRESS", 2, 2, "listen with an RDMA device on its address", rail_opts, rail_add },
+	{ "rail", "set", "RAIL", 1, 1, "change slices, network class or weight of a rail", rail_set_opts, rail_set },
 	{ "rail", "del", "RAIL", 1, 1, "stop a listener", NULL, rail_del },
 	{ "pool", "list", "", 0, 0, "pools of this node", NULL, pool_list },
 	{ "pool", "create", "NAME SIZE", 2, 2, "make a pool", pool_opts, pool_create },

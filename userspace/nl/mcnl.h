@@ -126,6 +126,58 @@ struct mcnl_rail {
 };
 
 /**
+ * struct mcnl_rail_set - settings of a rail; a member that is negative is left alone or not known
+ * @slice: bytes of a slice
+ * @tail: bytes of a rest that joins the last slice
+ * @tos: type of service, MC_RAIL_DEFAULT: the node's default
+ * @service_level: the same
+ * @node: NUMA node that @weight is for
+ * @weight: 0: by distance
+ */
+struct mcnl_rail_set {
+	int64_t slice;
+	int64_t tail;
+	int64_t tos;
+	int64_t service_level;
+	int64_t node;
+	int64_t weight;
+};
+
+/**
+ * struct mcnl_path - one of this node's ways to a peer
+ * @local_rail: rail of this node
+ * @remote_rail: its partner
+ * @state: word for people
+ * @last_error: why the last connection failed or ended
+ * @epoch: of the live connection, 0: none
+ * @bandwidth: as measured, bytes a second
+ * @attempts: attempts to connect that have ended
+ * @mtu: bytes of a packet as agreed, 0: not connected
+ * @read_depth: READs under way on one connection, as agreed
+ * @tos: type of service in force
+ * @retries: tries of a packet without acknowledgement
+ * @rnr_retries: tries while the other side has no receive posted
+ * @n_unreachable: valid members of @unreachable
+ * @unreachable: rails of the peer that this one can't reach
+ */
+struct mcnl_path {
+	uint32_t local_rail;
+	uint32_t remote_rail;
+	char state[MCNL_STATE_LEN];
+	char last_error[MCNL_TEXT_LEN];
+	uint64_t epoch;
+	uint64_t bandwidth;
+	uint32_t attempts;
+	uint32_t mtu;
+	uint32_t read_depth;
+	uint32_t tos;
+	uint32_t retries;
+	uint32_t rnr_retries;
+	size_t n_unreachable;
+	uint32_t unreachable[8];
+};
+
+/**
  * struct mcnl_rail_hist - latencies of the slices of a rail of this node
  * @id: the rail
  * @read: READ slices, see MC_HIST_BUCKETS
@@ -147,6 +199,8 @@ struct mcnl_rail_hist {
  * @c: counters
  * @n_rails: valid members of @rails
  * @rails: its addresses
+ * @n_paths: valid members of @paths
+ * @paths: this node's ways there
  */
 struct mcnl_peer {
 	uint8_t node_uuid[MC_UUID_LEN];
@@ -157,6 +211,8 @@ struct mcnl_peer {
 	struct mcnl_counters c;
 	size_t n_rails;
 	struct mcnl_rail rails[MCNL_MAX_RAILS];
+	size_t n_paths;
+	struct mcnl_path paths[MCNL_MAX_RAILS];
 };
 
 /**
@@ -267,6 +323,9 @@ int mcnl_rail_del(struct mcnl *nl, uint32_t id);
 
 /** mcnl_rails() - all rails of this node; free(*out) */
 int mcnl_rails(struct mcnl *nl, struct mcnl_rail **out, size_t *n);
+
+/** mcnl_rail_set() - RAIL_SET */
+int mcnl_rail_set(struct mcnl *nl, uint32_t id, const struct mcnl_rail_set *set);
 
 /** mcnl_peer_set() - PEER_SET: @rails with id, addr and port replace what was known of this node */
 int mcnl_peer_set(struct mcnl *nl, const uint8_t *node_uuid, const struct mcnl_rail *rails,

@@ -130,6 +130,24 @@ int mcnl_rail_add(struct mcnl *nl, const char *dev, const struct mcnl_addr *addr
 	return rc;
 }
 
+int mcnl_rail_set(struct mcnl *nl, uint32_t id, const struct mcnl_rail_set *set)
+{
+	const struct { int attr; int64_t value; } values[] = {
+		{ MC_ATTR_SLICE_BYTES, set->slice }, { MC_ATTR_TAIL_BYTES, set->tail }, { MC_ATTR_TOS, set->tos },
+		{ MC_ATTR_SERVICE_LEVEL, set->service_level }, { MC_ATTR_NUMA_NODE, set->node },
+		{ MC_ATTR_WEIGHT, set->weight },
+	};
+	struct nl_msg *msg = mcnl_req(nl, MC_CMD_RAIL_SET, 0);
+	int rc = msg ? nla_put_u32(msg, MC_ATTR_RAIL_ID, id) : 0;
+	char what[48];
+
+	for (size_t i = 0; msg && i < sizeof(values) / sizeof(values[0]); i++)
+		if (values[i].value >= 0)
+			rc |= nla_put_u32(msg, values[i].attr, (uint32_t)values[i].value);
+	snprintf(what, sizeof(what), "rail set: rail %u", id);
+	return send_if(nl, msg, rc, what, NULL, NULL);
+}
+
 int mcnl_rail_del(struct mcnl *nl, uint32_t id)
 {
 	struct nl_msg *msg = mcnl_req(nl, MC_CMD_RAIL_DEL, 0);

@@ -95,6 +95,43 @@ static int get_peer_rails(struct nlattr *nest, struct mcnl_peer *p)
 	return 0;
 }
 
+static int get_path(struct nlattr *nest, struct mcnl_path *p)
+{
+	struct nlattr *tb[MC_ATTR_MAX + 1], *a;
+	int rem;
+
+	if (nla_parse_nested(tb, MC_ATTR_MAX, nest, NULL) < 0)
+		return -EBADMSG;
+	p->local_rail = get_u32(tb, MC_ATTR_LOCAL_RAIL_ID);
+	p->remote_rail = get_u32(tb, MC_ATTR_RAIL_ID);
+	get_str(tb, MC_ATTR_STATE, p->state, sizeof(p->state));
+	get_str(tb, MC_ATTR_LAST_ERROR, p->last_error, sizeof(p->last_error));
+	p->epoch = get_u64(tb, MC_ATTR_EPOCH);
+	p->bandwidth = get_u64(tb, MC_ATTR_BANDWIDTH);
+	p->attempts = get_u32(tb, MC_ATTR_ATTEMPTS);
+	p->mtu = get_u32(tb, MC_ATTR_MTU);
+	p->read_depth = get_u32(tb, MC_ATTR_READ_DEPTH);
+	p->tos = get_u32(tb, MC_ATTR_TOS);
+	p->retries = get_u32(tb, MC_ATTR_RETRY_COUNT);
+	p->rnr_retries = get_u32(tb, MC_ATTR_RNR_RETRY_COUNT);
+	nla_for_each_nested(a, nest, rem)
+		if (nla_type(a) == MC_ATTR_UNREACHABLE &&
+		    p->n_unreachable < sizeof(p->unreachable) / sizeof(p->unreachable[0]))
+			p->unreachable[p->n_unreachable++] = nla_get_u32(a);
+	return 0;
+}
+
+static int get_paths(struct nlattr *nest, struct mcnl_peer *p)
+{
+	struct nlattr *a;
+	int rem, rc = 0;
+
+	nla_for_each_nested(a, nest, rem)
+		if (!rc && nla_type(a) == MC_ATTR_PATH && p->n_paths < MCNL_MAX_RAILS)
+			rc = get_path(a, &p->paths[p->n_paths++]);
+	return rc;
+}
+
 int mcnl_get_peer(struct nlattr **tb, struct mcnl_peer *p)
 {
 	get_uuid(tb, MC_ATTR_NODE_UUID, p->node_uuid);
@@ -103,6 +140,8 @@ int mcnl_get_peer(struct nlattr **tb, struct mcnl_peer *p)
 	get_str(tb, MC_ATTR_STATE, p->state, sizeof(p->state));
 	get_str(tb, MC_ATTR_LAST_ERROR, p->last_error, sizeof(p->last_error));
 	get_counters(tb, &p->c);
+	if (tb[MC_ATTR_PATHS] && get_paths(tb[MC_ATTR_PATHS], p))
+		return -EBADMSG;
 	return tb[MC_ATTR_RAILS] ? get_peer_rails(tb[MC_ATTR_RAILS], p) : 0;
 }
 

@@ -13,7 +13,7 @@ s=$(x 2 pool p 8388608)
 x 1 put "$N2" "$s" 0 4194304 1 > /dev/null
 until_true 10 live 1 2
 # A round is a WRITE and a READ.
-LIMIT=6000 x 1 stream "$N2" "$s" 262144 $((transfers / 2)) "$seed" 0 > "$MC_B/cut.out" 2>&1 &
+LIMIT=6000 x 1 stream "$N2" "$s" 262144 $((transfers / 2)) "$seed" 5 > "$MC_B/cut.out" 2>&1 &
 cuts=0
 while kill -0 $! 2> /dev/null; do
 	sleep "0.$((RANDOM % 9 + 1))"

@@ -36,8 +36,8 @@ static int usage(void)
 		"prog_xfer under put|get NODE SEG LEN GRANT_LEN GRANT_MS RIGHTS   one request under a grant made for it;\n"
 		"                                           RIGHTS is of r and w, or - for no grant at all\n"
 		"prog_xfer load NODE SEG LEN SECONDS SEED   writes and reads back until an error or the time is over\n"
-		"prog_xfer stream NODE SEG LEN COUNT SEED [RATE [MS]]   COUNT times write and read back, verified; prints\n"
-		"                                           the slowest; RATE a second, MS deadline\n"
+		"prog_xfer stream NODE SEG LEN COUNT SEED [RATE [MS]]   COUNT times write and read back, verified;\n"
+		"                                           prints the slowest; RATE a second, MS deadline\n"
 		"prog_xfer hold NODE SEG LEN                keeps a large READ in flight until it is killed\n");
 	return 2;
 }
@@ -749,7 +749,8 @@ int main(int argc, char **argv)
 	static const struct { const char *name; int args; int (*fn)(char **v); bool own_message; } verbs[] = {
 		{ "node", 3, do_node, false }, { "key", 2, do_key, false }, { "rail", 2, do_rail, false },
 		{ "rail-auto", 1, do_rail_auto, false }, { "rail-gid", 3, do_rail_gid, false },
-		{ "rail-set", 3, do_rail_set, false }, { "rail-del", 1, do_rail_del, false }, { "peer", 2, do_peer, false },
+		{ "rail-set", 3, do_rail_set, false }, { "rail-del", 1, do_rail_del, false },
+		{ "peer", 2, do_peer, false },
 		{ "peer-rails", 2, do_peer_rails, false }, { "paths", 0, do_paths, false },
 		{ "stream", 5, do_stream, true },
 		{ "peer-del", 1, do_peer_del, false },

@@ -57,7 +57,8 @@ done
 for n in 1 2; do
 	reload $n && on $n sh -ec "
 		ip addr add 10.78.0.$n/32 dev eth0 && ip addr add 10.79.0.$n/32 dev eth1
-		ip route add 10.78.0.$((3 - n))/32 dev eth0 src 10.78.0.$n && ip route add 10.79.0.$((3 - n))/32 dev eth1 src 10.79.0.$n"
+		ip route add 10.78.0.$((3 - n))/32 dev eth0 src 10.78.0.$n
+		ip route add 10.79.0.$((3 - n))/32 dev eth1 src 10.79.0.$n"
 	x $n node "$(uuid $n)" "$CLUSTER" none
 done
 x 1 rail rxe0 10.78.0.1 > /dev/null && x 1 rail rxe1 10.79.0.1 > /dev/null
