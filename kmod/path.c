@@ -12,6 +12,7 @@
 #include "rail.h"
 #include "rdma.h"
 #include "rseg.h"
+#include "trace.h"
 
 #define BACKOFF_MIN_MS		100
 #define BACKOFF_MAX_MS		5000
@@ -24,7 +25,11 @@ static atomic_t last_epoch = ATOMIC_INIT(0);
 
 const char *mc_path_state_name(enum mc_path_state state)
 {
-	static const char *const names[] = { "down", "paused", "connecting", "hello", "broken", "live" };
+	static const char *const names[] = {
+		[MC_PATH_DOWN] = MC_STATE_DOWN, [MC_PATH_PAUSED] = MC_STATE_PAUSED,
+		[MC_PATH_CONNECTING] = MC_STATE_CONNECTING, [MC_PATH_HELLO] = MC_STATE_HELLO,
+		[MC_PATH_BROKEN] = MC_STATE_BROKEN, [MC_PATH_LIVE] = MC_STATE_LIVE,
+	};
 
 	return names[state];
 }
@@ -105,10 +110,20 @@ static struct mc_link *link_make(struct mc_path *path, u32 remote)
 	return link;
 }
 
+/* The only place that changes a state. */
+static void enter(struct mc_path *path, enum mc_path_state state, int err)
+{
+	lockdep_assert_held(&path->peer->lock);
+	if (path->state != state)
+		trace_mc_path(path->peer->node, path->rail->id, mc_path_state_name(path->state),
+			      mc_path_state_name(state), err);
+	path->state = state;
+}
+
 static void set_state(struct mc_path *path, enum mc_path_state state)
 {
 	mutex_lock(&path->peer->lock);
-	path->state = state;
+	enter(path, state, 0);
 	mutex_unlock(&path->peer->lock);
 }
 
@@ -207,7 +222,7 @@ static void link_down(struct mc_path *path, struct mc_link *link)
 	was_live = path->cur == link;
 	path->cur = NULL;
 	path->trying = link;
-	path->state = was_live ? MC_PATH_BROKEN : MC_PATH_DOWN;
+	enter(path, was_live ? MC_PATH_BROKEN : MC_PATH_DOWN, link->set.error);
 	if (was_live) {
 		last = !--peer->nlive;
 		judge(path, link);
@@ -304,7 +319,7 @@ static bool link_live(struct mc_path *path, struct mc_link *link)
 	mutex_lock(&peer->lock);
 	path->trying = NULL;
 	path->cur = link;
-	path->state = MC_PATH_LIVE;
+	enter(path, MC_PATH_LIVE, 0);
 	path->missed = 0;
 	path->last_err = 0;
 	path->why[0] = '\0';
@@ -405,7 +420,7 @@ static int try_pair(struct mc_path *path, u32 remote, struct mc_peer_addr *addr)
 		return ret;
 	}
 	path->trying = link;
-	path->state = MC_PATH_CONNECTING;
+	enter(path, MC_PATH_CONNECTING, 0);
 	if (path->gone)
 		mc_cset_break(&link->set, -ENODEV, "rail %u was taken away", path->rail->id);
 	mutex_unlock(&peer->lock);
@@ -434,7 +449,7 @@ static void attempt(struct mc_path *path)
 	}
 	if (!mc_rail_ready(path->rail)) {
 		mutex_lock(&peer->lock);
-		path->state = MC_PATH_PAUSED;
+		enter(path, MC_PATH_PAUSED, -ENETDOWN);
 		note(path, -ENETDOWN, "the port of this node's rail is down");
 		mutex_unlock(&peer->lock);
 		mc_peer_attempt_over(peer, -ENETDOWN);
@@ -444,7 +459,7 @@ static void attempt(struct mc_path *path)
 	mutex_lock(&peer->lock);
 	remote = choose(path, &addr, &wait);
 	if (remote < 0)
-		path->state = wait ? MC_PATH_PAUSED : MC_PATH_DOWN;
+		enter(path, wait ? MC_PATH_PAUSED : MC_PATH_DOWN, 0);
 	mutex_unlock(&peer->lock);
 	if (remote < 0) {
 		if (wait)
@@ -456,7 +471,7 @@ static void attempt(struct mc_path *path)
 	path->attempts++;
 	if (ret) {
 		path->quick = 0;
-		path->state = MC_PATH_PAUSED;
+		enter(path, MC_PATH_PAUSED, ret);
 		/* The addresses may have been replaced meanwhile. */
 		if (remote < peer->naddrs && mc_same_addr(&peer->addrs[remote].addr, &addr.addr))
 			pair_failed(path, remote, ret);

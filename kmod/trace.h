@@ -14,6 +14,7 @@
  *
  *   mc_submit mc_stop mc_complete                             requests
  *   mc_slice_cut mc_slice_post mc_slice_retry mc_slice_fence mc_slice_done
+ *   mc_path                                                   a path to a peer changed its state
  *   mc_revoke_tell mc_revoke_ack mc_revoke_cut mc_revoke_done a segment's memory is taken back from peers
  *   mc_revoked                                                ... and the same as its user sees it
  *   mc_mr_reg mc_mr_dereg                                     one chunk on one device
@@ -98,6 +99,27 @@ TRACE_EVENT(mc_slice_done,
 		__entry->err = err;
 	),
 	TP_printk("cookie %llu offset %llu len %u err %d", __entry->cookie, __entry->off, __entry->len, __entry->err)
+);
+
+TRACE_EVENT(mc_path,
+	TP_PROTO(const u8 *node, u32 rail, const char *from, const char *to, int err),
+	TP_ARGS(node, rail, from, to, err),
+	TP_STRUCT__entry(
+		__array(u8, node, MC_UUID_LEN)
+		__array(char, from, MC_TRACE_WORD)
+		__array(char, to, MC_TRACE_WORD)
+		__field(u32, rail)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		memcpy(__entry->node, node, MC_UUID_LEN);
+		strscpy(__entry->from, from, MC_TRACE_WORD);
+		strscpy(__entry->to, to, MC_TRACE_WORD);
+		__entry->rail = rail;
+		__entry->err = err;
+	),
+	TP_printk("node %pUb rail %u from %s to %s err %d", __entry->node, __entry->rail, __entry->from, __entry->to,
+		  __entry->err)
 );
 
 DECLARE_EVENT_CLASS(mc_revoke_class,

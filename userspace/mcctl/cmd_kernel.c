@@ -29,6 +29,24 @@ static int add_counters(json_t *o, const struct mcnl_counters *n)
 	return rc;
 }
 
+static json_t *setting(uint32_t value)
+{
+	return value == MC_RAIL_DEFAULT ? json_null() : json_integer((json_int_t)value);
+}
+
+/* All there is to know of one rail. */
+static json_t *rail_show_json(const struct mcnl_rail *r)
+{
+	json_t *o = json_pack("{si ss so ss sI sI so so si si ss}", "rail", (int)r->id, "device", r->dev, "address",
+			      endpoint(r), "state", r->state, "slice_bytes", (json_int_t)r->slice_bytes, "tail_bytes",
+			      (json_int_t)r->tail_bytes, "type_of_service", setting(r->tos), "service_level",
+			      setting(r->service_level), "numa_node", (int)r->numa, "gid_index", (int)r->gid_index,
+			      "gid_reason", r->gid_reason);
+
+	add_counters(o, &r->c);
+	return o;
+}
+
 static json_t *rail_json(const void *entry)
 {
 	const struct mcnl_rail *r = entry;
@@ -126,6 +144,54 @@ static int peer_list(struct ctl *c)
 		return rc;
 	rc = mcnl_peers(nl, &mem, &n);
 	return print_list(c, nl, rc, mem, n, sizeof(*mem), peer_json);
+}
+
+static int rail_show(struct ctl *c)
+{
+	struct mcnl_rail *mem = NULL, *found = NULL;
+	struct mcnl *nl;
+	uint64_t id;
+	size_t n = 0;
+	int rc;
+
+	if (!mct_u64_parse(c->argv[0], 1, UINT32_MAX, &id))
+		return ctl_fail(c, MCT_EXIT_USAGE, "'%s' is not the number of a rail", c->argv[0]);
+	rc = ctl_nl_open(c, &nl);
+	if (rc)
+		return rc;
+	rc = ctl_nl_done(c, nl, mcnl_rails(nl, &mem, &n));
+	for (size_t i = 0; i < n && !rc; i++)
+		if (mem[i].id == id)
+			found = &mem[i];
+	if (!rc)
+		rc = found ? ctl_print(c, rail_show_json(found)) :
+			     ctl_fail(c, MCT_EXIT_NOT_FOUND, "there is no rail %s", c->argv[0]);
+	free(mem);
+	return rc;
+}
+
+static int peer_show(struct ctl *c)
+{
+	struct mcnl_peer *mem = NULL, *found = NULL;
+	uint8_t uuid[MC_UUID_LEN];
+	struct mcnl *nl;
+	size_t n = 0;
+	int rc;
+
+	if (!mct_uuid_parse(c->argv[0], uuid))
+		return ctl_fail(c, MCT_EXIT_USAGE, "'%s' is not a UUID", c->argv[0]);
+	rc = ctl_nl_open(c, &nl);
+	if (rc)
+		return rc;
+	rc = ctl_nl_done(c, nl, mcnl_peers(nl, &mem, &n));
+	for (size_t i = 0; i < n && !rc; i++)
+		if (!memcmp(mem[i].node_uuid, uuid, MC_UUID_LEN))
+			found = &mem[i];
+	if (!rc)
+		rc = found ? ctl_print(c, peer_json(found)) :
+			     ctl_fail(c, MCT_EXIT_NOT_FOUND, "%s is no peer", c->argv[0]);
+	free(mem);
+	return rc;
 }
 
 static int pool_list(struct ctl *c)
@@ -356,6 +422,7 @@ static int fault_set(struct ctl *c)
 
 const struct ctl_cmd ctl_kernel_cmds[] = {
 	{ "rail", "list", "", 0, 0, "listeners of this node and what they carried", NULL, rail_list },
+	{ "rail", "show", "RAIL", 1, 1, "one listener with its settings and counters", NULL, rail_show },
 	{ "rail", "add", "DEVICE ADDRESS", 2, 2, "listen with an RDMA device on its address", rail_opts, rail_add },
 	{ "rail", "set", "RAIL", 1, 1, "change slices, network class or weight of a rail", rail_set_opts, rail_set },
 	{ "rail", "del", "RAIL", 1, 1, "stop a listener", NULL, rail_del },
@@ -364,6 +431,7 @@ const struct ctl_cmd ctl_kernel_cmds[] = {
 	{ "pool", "destroy", "NAME|UUID", 1, 1, "end a pool; its memory comes back when peers let go", NULL,
 	  pool_destroy },
 	{ "peer", "list", "", 0, 0, "other nodes and what went between", NULL, peer_list },
+	{ "peer", "show", "UUID", 1, 1, "one node: its rails and the paths to it", NULL, peer_show },
 	{ "peer", "set", "UUID RAIL...", 2, 1 + MCNL_MAX_RAILS, "install a peer; RAIL is ID@ADDRESS:PORT", NULL,
 	  peer_set },
 	{ "peer", "del", "UUID", 1, 1, "remove a peer", NULL, peer_del },

@@ -112,6 +112,13 @@ struct mcnl_info {
  * @port: port it listens on
  * @state: word for people
  * @last_error: why the last connection failed or ended
+ * @slice_bytes: bytes of a slice; this and what follows for rails of this node only
+ * @tail_bytes: a rest of so many bytes joins the last slice
+ * @tos: type of service, MC_RAIL_DEFAULT: not set
+ * @service_level: likewise
+ * @numa: NUMA node of the device, -1: none
+ * @gid_index: entry in the port's GID table, -1: none
+ * @gid_reason: why that one
  * @c: counters
  */
 struct mcnl_rail {
@@ -122,6 +129,13 @@ struct mcnl_rail {
 	uint16_t port;
 	char state[MCNL_STATE_LEN];
 	char last_error[MCNL_TEXT_LEN];
+	uint32_t slice_bytes;
+	uint32_t tail_bytes;
+	uint32_t tos;
+	uint32_t service_level;
+	int32_t numa;
+	int32_t gid_index;
+	char gid_reason[MCNL_TEXT_LEN];
 	struct mcnl_counters c;
 };
 

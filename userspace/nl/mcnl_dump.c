@@ -75,6 +75,13 @@ void mcnl_get_rail(struct nlattr **tb, struct mcnl_rail *r)
 		r->addr.len = nla_len(tb[MC_ATTR_ADDR]);
 		memcpy(r->addr.bytes, nla_data(tb[MC_ATTR_ADDR]), r->addr.len);
 	}
+	r->slice_bytes = get_u32(tb, MC_ATTR_SLICE_BYTES);
+	r->tail_bytes = get_u32(tb, MC_ATTR_TAIL_BYTES);
+	r->tos = get_u32(tb, MC_ATTR_TOS);
+	r->service_level = get_u32(tb, MC_ATTR_SERVICE_LEVEL);
+	r->numa = tb[MC_ATTR_NUMA_NODE] ? (int32_t)get_u32(tb, MC_ATTR_NUMA_NODE) : -1;
+	r->gid_index = tb[MC_ATTR_GID_INDEX] ? (int32_t)get_u32(tb, MC_ATTR_GID_INDEX) : -1;
+	get_str(tb, MC_ATTR_GID_REASON, r->gid_reason, sizeof(r->gid_reason));
 	if (tb[MC_ATTR_PORT])
 		r->port = nla_get_u16(tb[MC_ATTR_PORT]);
 	get_counters(tb, &r->c);

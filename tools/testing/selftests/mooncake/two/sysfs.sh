@@ -41,12 +41,12 @@ ok "every file is described, readable and one value, and every description has i
 # Internals: readable by root alone, bounded, and without a key.
 G=/sys/kernel/debug/mooncake
 ok "debugfs is root's alone" equal "$(on 1 sh -c "find $G -type f ! -perm 0400 ! -perm 0600")" ""
-x 1 fault post_delay_ms 200
+x 1 fault wc_delay_ms 400
 x 1 put "$N2" "$s" 0 3145728 1 60000 > /dev/null 2>&1 &
 ok "slices in flight are shown" until_true 10 on 1 grep -q 'node .* write pid .* len 65536' $G/inflight
 ok "who holds a segment open" until_true 5 on 2 grep -q "node $N1 rail 1 segment $s held" $G/leases
 ok "which chunks are registered" on 2 grep -q 'rxe0 segment pages 2048 chunks 0-.* registered' $G/keys
-x 1 fault post_delay_ms 0
+x 1 fault wc_delay_ms 0
 wait $!
 ok "latencies as text" on 1 grep -q 'rdma write requests [1-9]' $G/latency
 # The tool shows the kernel's keys to root; none of them is in a file of ours that is about registrations, in either base.

@@ -24,10 +24,12 @@ ok "and let go" until_true 5 traced 1 mc_unpin 'pages (64|65)$'
 ok "its chunk was registered" traced 1 mc_mr_reg 'device rxe0 buffer chunk 0 pages (64|65) result 0'
 ok "and withdrawn" until_true 5 traced 1 mc_mr_dereg 'device rxe0 buffer chunk 0'
 ok "the owner registered the pool" traced 2 mc_mr_reg 'device rxe0 segment chunk 0 pages [0-9]+ result 0'
+ok "the path came up" traced 1 mc_path "node $N2 rail 1 from hello to live err 0"
 
 # A completion that counts as failed: the path breaks, is fenced, and the slice goes again.
 x 1 fault wc_status 2
 ok "a write over a path that breaks" x 1 put "$N2" "$s" 0 262144 2
+ok "the path broke" traced 1 mc_path "node $N2 rail 1 from live to broken err -5"
 ok "its slices were fenced" traced 1 mc_slice_fence 'tries 1'
 ok "and posted again" traced 1 mc_slice_retry 'tries 1'
 
