@@ -195,7 +195,8 @@ static void load_grants(struct put_wave *w)
 	for (i = 0; i < w->n; i++)
 		for (r = 0; w->ops[i].count && r < w->ops[i].start->n_replicas; r++)
 			if (!w->grants || w->grants[w->ops[i].grant + r].error)
-				grant_refused(&w->ops[i], r, w->grants ? w->grants[w->ops[i].grant + r].error : -ENOMEM);
+				grant_refused(&w->ops[i], r,
+					      w->grants ? w->grants[w->ops[i].grant + r].error : -ENOMEM);
 }
 
 static void fail_unstarted(struct put_wave *w, int sys, const char *why)

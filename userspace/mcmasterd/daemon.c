@@ -92,7 +92,8 @@ static int listen_on(const struct mc_journal *j, const struct mc_addr *addr)
 			((struct sockaddr_in6 *)at)->sin6_port = htons(port);
 		else
 			((struct sockaddr_in *)at)->sin_port = htons(port);
-		mc_log(MC_LOG_START, "listening on %s (journal %s: %s; auth %s)", mc_addr_format(at, text, sizeof(text)),
+		mc_log(MC_LOG_START, "listening on %s (journal %s: %s; auth %s)",
+		       mc_addr_format(at, text, sizeof(text)),
 		       j->name, j->promise, master->minter.gen ? "key" : "none");
 	}
 	return 0;

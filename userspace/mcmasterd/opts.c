@@ -64,8 +64,8 @@ static void usage(void)
 	       "  --cluster-uuid UUID             refuse nodes of another cluster\n"
 	       "  --log-level LEVEL               error, warn, info or debug (default info)\n"
 	       "  --pidfile FILE                  write the process number there\n"
-	       "  --key-file FILE                 cluster key: signs the grants under which pools are reached; read again\n"
-	       "                                  on SIGHUP. Without it only nodes with auth none accept them\n"
+	       "  --key-file FILE                 cluster key: signs the grants under which pools are reached; read\n"
+	       "                                  again on SIGHUP. Without it only nodes with auth none accept them\n"
 	       "  --key-generation N              generation of the key when the file does not name it (default 1)\n",
 	       MC_LISTEN_MAX, MC_MASTER_PORT);
 	for (i = 0; i < NMS; i++)

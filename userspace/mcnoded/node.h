@@ -16,7 +16,7 @@
 #include "config.h"
 
 #define ND_PING_NS		1000000000ULL	/* between two pings */
-#define ND_BACKOFF_MAX_NS	2000000000ULL	/* longest pause while the master does not answer: a clock is good for 5 s */
+#define ND_BACKOFF_MAX_NS	2000000000ULL	/* longest pause without the master; a clock is good for 5 s */
 #define ND_PEER_GRACE_NS	30000000000ULL	/* a peer that the master does not name is kept so long */
 #define ND_TEXT			512
 

@@ -278,8 +278,8 @@ static int decode_key(const char *buf, ssize_t n, const char *path, uint8_t *key
 	if (n >= 2 * MC_KEY_LEN && strlen(buf) == (size_t)n && hex_bytes(buf, key, MC_KEY_LEN) &&
 	    tail_of_key(buf + 2 * MC_KEY_LEN, gen))
 		return 0;
-	snprintf(err, errlen, "key file '%s': %zd bytes are neither 64 hexadecimal digits, perhaps with a generation, nor "
-		 "a %d-byte key", path, n, MC_KEY_LEN);
+	snprintf(err, errlen, "key file '%s': %zd bytes are neither 64 hexadecimal digits, perhaps with a "
+		 "generation, nor a %d-byte key", path, n, MC_KEY_LEN);
 	return -EINVAL;
 }
 

@@ -218,7 +218,7 @@ static int do_grant_del(void) { return mcgrant_del(r.d.fd, r.id); }
 
 static int do_map(void)
 {
-	r.map = mmap(NULL, r.d.sq_bytes, PROT_READ, MAP_SHARED, r.d.fd, (off_t)MC_OFF_GRANT(r.id));
+	r.map = mmap(NULL, 8192, PROT_READ, MAP_SHARED, r.d.fd, (off_t)MC_OFF_GRANT(r.id));
 	return r.map == MAP_FAILED ? -errno : 0;
 }
 
@@ -317,14 +317,14 @@ static void drop_fd(void) { close(r.efd); r.efd = -1; }
 static void need_buf(void) { mcdev_reg(r.d.fd, r.mem + 2 * MB, 8192, &r.buf); }
 static void need_grant(void)
 {
-	if (mcgrant_clock_own() || mcgrant_make(&r.g, r.pool, 2 * MB, MC_GRANT_R | MC_GRANT_W))
+	if (mcgrant_clock_own() || mcgrant_make(&r.g, r.pool, 8192, MC_GRANT_R | MC_GRANT_W))
 		abort();
 }
 
 static void need_seg(void) { need_grant(); seg_open(r.d.fd, &r.seg); }
 static void need_file_and_grant(void) { need_file(); need_grant(); }
 static void need_loaded(void) { need_grant(); grant_add(r.d.fd); }
-static void drop_map_and_grant(void) { munmap(r.map, r.d.sq_bytes); do_grant_del(); }
+static void drop_map_and_grant(void) { munmap(r.map, 8192); do_grant_del(); }
 static void need_both(void) { need_buf(); need_seg(); }
 
 /* The call may have failed before it took the entries, or with completions not taken. */

@@ -42,7 +42,8 @@ TEST_F(rings, C75_mmap_lengths_and_offsets)
 	EXPECT_EQ(-EINVAL, try_map(fd, MC_OFF_CQ - 4096, 8192, PROT_READ, MAP_SHARED));
 	EXPECT_EQ(-EINVAL, try_map(fd, MC_OFF_CQ + cq, 4096, PROT_READ, MAP_SHARED));
 	EXPECT_EQ(-EINVAL, try_map(fd, MC_OFF_CQ, cq + 4096, PROT_READ, MAP_SHARED));
-	EXPECT_EQ(-EINVAL, try_map(fd, 1ull << 40, 4096, RW, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(fd, 1ull << 30, 4096, RW, MAP_SHARED));
+	EXPECT_EQ(-ENOENT, try_map(fd, MC_OFF_GRANT(1), 4096, PROT_READ, MAP_SHARED));
 	EXPECT_NE(0, try_map(fd, 0, 1ull << 63, RW, MAP_SHARED));
 	EXPECT_NE(0, try_map(fd, ~0xfffull, 8192, RW, MAP_SHARED));
 }
