@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tests of common/ as KUnit suites: one for each file, one case for each test. A file's main() is compiled under another
- * name and calls mini_run(), which here only takes note of the tests; KUnit then runs them.
+ * The tests of common/ as KUnit suites: one for each file, one case for each test. A file's main() is compiled under
+ * another name and calls mini_run(), which here only takes note of the tests; KUnit then runs them.
  */
 #include <kunit/test.h>
 #include <linux/module.h>

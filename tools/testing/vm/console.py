@@ -10,7 +10,8 @@ REPORT = re.compile(
     r"WARNING: |BUG: |kernel BUG|Oops|general protection fault|KASAN|UBSAN|kmemleak: \d|possible circular locking|"
     r"INFO: task .* blocked for more than|INFO: rcu.* stall|soft lockup|hard LOCKUP|refcount_t: |Kernel panic|"
     r"possible recursive locking|suspicious RCU usage|sleeping function called|list_(add|del) corruption|"
-    r"unreferenced object|page allocation failure|DMA-API: (?!preallocated|debugging)|ODEBUG: |INFO: trying to register|inconsistent lock state|"
+    r"unreferenced object|page allocation failure|DMA-API: (?!preallocated|debugging)|"
+    r"ODEBUG: |INFO: trying to register|inconsistent lock state|"
     r"workqueue lockup|Kernel mode signal|Segfault with no mm|"
     r"turning off the locking correctness validator")
 HEAD = 6    # lines of a report that tell which it is

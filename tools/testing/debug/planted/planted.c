@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One bug of each kind that the debug kernels must report, chosen by the parameter bug=. Loading it does the damage and then
- * fails, so that nothing stays but the report. It tests make check-debug itself: a detector that is silent proves nothing.
+ * One bug of each kind that the debug kernels must report, chosen by the parameter bug=. Loading it does the damage and
+ * then fails, so that nothing stays but the report. It tests make check-debug itself: a detector that is silent proves
+ * nothing.
  */
 #include <linux/delay.h>
 #include <linux/list.h>

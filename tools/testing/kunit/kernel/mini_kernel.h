@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the tests of common/ take from libc, in the kernel's terms. The headers beside this one bring it under libc's names. */
+/* What the tests of common/ take from libc, in the kernel's terms; the headers beside this one have libc's names. */
 #ifndef MC_MINI_KERNEL_H
 #define MC_MINI_KERNEL_H
 

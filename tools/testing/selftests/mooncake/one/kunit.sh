@@ -14,7 +14,8 @@ passed=0
 while read -r verdict name; do
 	[ "$verdict" = ok ] && passed=$((passed + 1))
 	ok "$name" [ "$verdict" = ok ]
-done < <(sed -nE 's/^ *(not ok|ok) [0-9]+ -? ?([a-z0-9_]+\.[A-Za-z0-9_]+).*/\1 \2/p' $results/mooncake-*/results | sed 's/^not ok/notok/')
+done < <(sed -nE 's/^ *(not ok|ok) [0-9]+ -? ?([a-z0-9_]+\.[A-Za-z0-9_]+).*/\1 \2/p' $results/mooncake-*/results |
+	sed 's/^not ok/notok/')
 ok "as many as the files have tests" \
 	[ "$passed" = "$(cat "$MC_TOP"/common/tests/test_*.c | grep -cE '^\s*cmocka_unit_test\(')" ]
 grep -hE '^ *# ' $results/mooncake-*/results | grep -v 'module:\|Totals\|mooncake-.*: pass' | sed 's/^ */# /'
