@@ -40,7 +40,7 @@ x 1 fault wc_delay_ms 0
 ok "a request is stopped by its deadline" until_true 10 traced 1 mc_stop 'result -110'
 
 # Taken back from a peer that answers, and from one that does not.
-x 1 load "$N2" "$s" 1048576 60 7 > "$MC_B/tp.out" 2>&1 &
+LIMIT=280 x 1 load "$N2" "$s" 1048576 250 7 > "$MC_B/tp.out" 2>&1 &
 until_true 20 grep -q started "$MC_B/tp.out"
 x 2 pool-destroy "$s"
 wait $!
