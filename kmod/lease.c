@@ -259,16 +259,45 @@ static struct mc_pset *older(struct mc_pset *ps)
 	return found;
 }
 
-static bool overtaken(struct mc_pset *ps)
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return ipv6_addr_equal(&((struct sockaddr_in6 *)a)->sin6_addr, &((struct sockaddr_in6 *)b)->sin6_addr);
+	return ((struct sockaddr_in *)a)->sin_addr.s_addr == ((struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+/*
+ * Is it another node with the same UUID rather than the node itself after a restart? The set of a module that is gone
+ * has broken or is silent, or comes from the same address; one that pings from elsewhere is alive.
+ */
+static bool is_double(struct mc_pset *other, struct mc_pset *ps)
+{
+	return other->set.instance != ps->set.instance && !mc_cset_broken(&other->set) &&
+	       !same_host(&other->addr, &ps->addr) &&
+	       time_before(jiffies, READ_ONCE(other->set.last_rx) + msecs_to_jiffies(2 * mc_ping_ms));
+}
+
+/* 0: it counts as proven; -ESTALE: a later set of that node was faster; -EEXIST: there are two nodes with its UUID. */
+static int admit(struct mc_pset *ps)
 {
 	struct mc_pset *other;
-	bool ret = false;
+	int ret = 0;
 
 	mutex_lock(&psets_lock);
-	list_for_each_entry(other, &psets, link)
-		if (other != ps && other->authed && same_node(other, ps) && same_pair(other, ps) &&
-		    other->set.epoch >= ps->set.epoch)
-			ret = true;
+	list_for_each_entry(other, &psets, link) {
+		if (other == ps || !other->authed || !same_node(other, ps))
+			continue;
+		if (same_pair(other, ps) && other->set.epoch >= ps->set.epoch)
+			ret = -ESTALE;
+		if (!is_double(other, ps))
+			continue;
+		ret = -EEXIST;
+		pr_warn_ratelimited("mooncake: two nodes have the UUID %pUb: one at %pISc, refused one at %pISc\n",
+				    ps->set.node, &other->addr, &ps->addr);
+		break;
+	}
 	if (!ret) {
 		ps->authed = true;
 		ps->proof = ++last_proof;
@@ -302,10 +331,8 @@ static int destroy_for(struct mc_pset *ps, struct mc_pset *other)
 static int fence_older(struct mc_pset *ps)
 {
 	struct mc_pset *other;
-	int ret = 0;
+	int ret = admit(ps);
 
-	if (overtaken(ps))
-		return -ESTALE;
 	while (!ret && (other = older(ps)))
 		ret = destroy_for(ps, other);
 	return ret;

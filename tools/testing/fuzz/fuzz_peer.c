@@ -34,7 +34,7 @@ static struct conn *open_index(uint8_t index, uint64_t instance, uint32_t ep, co
 	memcpy(req.node, who.node, 16);
 	mc_wire_req_encode(&req, bytes);
 	if (session)
-		keyed(session, "request", bytes, MC_WIRE_REQ_SIGNED, bytes + MC_WIRE_REQ_SIGNED, MC_WIRE_REQ_TAG);
+		mc_mac(session, "request", bytes, MC_WIRE_REQ_SIGNED, bytes + MC_WIRE_REQ_SIGNED, MC_WIRE_REQ_TAG);
 	if (r && chance(r, 15))
 		mutate(r, bytes, sizeof(bytes));
 	if (r && chance(r, 4))
@@ -88,7 +88,7 @@ static bool acked(struct proof *p, uint8_t *session)
 
 	if (!recv_msg(p->c, &m, 3000 * (int)time_scale()) || m.type != MC_WIRE_HELLO_ACK)
 		return false;
-	keyed(p->t.key, "session", p->t.text, p->t.len, session, KEY_LEN);
+	mc_mac(p->t.key, "session", p->t.text, p->t.len, session, KEY_LEN);
 	counts[PROVEN]++;
 	return true;
 }

@@ -8,12 +8,11 @@
 
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
-#include <openssl/core_names.h>
-#include <openssl/evp.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 
 #include "fuzz.h"
+#include "mc_grant.h"
 #include "mc_wire.h"
 
 #define SLOTS	32		/* receives, and as many sends */
@@ -57,21 +56,6 @@ struct conn {
 
 #define MEM_LEN (2 * SLOTS * SLOT + 4096)
 
-/* Keyed BLAKE2s over a label (with its NUL) and data, as the module makes it. */
-static inline void keyed(const uint8_t *key, const char *label, const void *data, size_t len, uint8_t *out,
-			 size_t out_len)
-{
-	EVP_MAC *mac = EVP_MAC_fetch(NULL, "BLAKE2SMAC", NULL);
-	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
-	OSSL_PARAM p[] = { OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &out_len), OSSL_PARAM_construct_end() };
-
-	if (!EVP_MAC_init(ctx, key, KEY_LEN, p) || !EVP_MAC_update(ctx, (const uint8_t *)label, strlen(label) + 1) ||
-	    !EVP_MAC_update(ctx, data, len) || !EVP_MAC_final(ctx, out, NULL, out_len))
-		abort();
-	EVP_MAC_CTX_free(ctx);
-	EVP_MAC_free(mac);
-}
-
 /* What was said, as both sides sign it: HELLO and CHALLENGE without tags. */
 struct talk {
 	uint8_t key[KEY_LEN];
@@ -102,14 +86,14 @@ static inline void talk_begin(struct talk *t, const struct who *w, const struct 
 	for (i = 0; i < 4; i++)
 		context[16 + i] = (uint8_t)(challenge->key_gen >> (8 * i));
 	if (w->gen)
-		keyed(w->key, "mooncake connect", context, sizeof(context), t->key, KEY_LEN);
+		mc_mac(w->key, "mooncake connect", context, sizeof(context), t->key, KEY_LEN);
 	talk_add(t, MC_WIRE_HELLO, hello);
 	talk_add(t, MC_WIRE_CHALLENGE, challenge);
 }
 
 static inline void talk_tag(const struct talk *t, const char *label, uint8_t *out)
 {
-	keyed(t->key, label, t->text, t->len, out, MC_WIRE_TAG);
+	mc_mac(t->key, label, t->text, t->len, out, MC_WIRE_TAG);
 }
 
 static inline void fill_hello(const struct who *w, struct mc_wire_hello *h, uint64_t instance, uint32_t epoch)
