@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <linux/xarray.h>
 #include <net/genetlink.h>
@@ -34,6 +35,8 @@ MC_FAIL_PTR(kzalloc, NULL, (size_t n, gfp_t gfp), (n, gfp), void *)
 MC_FAIL_PTR(kcalloc, NULL, (size_t n, size_t size, gfp_t gfp), (n, size, gfp), void *)
 MC_FAIL_PTR(kmalloc_array, NULL, (size_t n, size_t size, gfp_t gfp), (n, size, gfp), void *)
 MC_FAIL_PTR(kmemdup, NULL, (const void *p, size_t n, gfp_t gfp), (p, n, gfp), void *)
+MC_FAIL_PTR(memdup_user, ERR_PTR(-ENOMEM), (const void __user *p, size_t n), (p, n), void *)
+MC_FAIL_PTR(vmemdup_user, ERR_PTR(-ENOMEM), (const void __user *p, size_t n), (p, n), void *)
 MC_FAIL_PTR(kvmalloc, NULL, (size_t n, gfp_t gfp), (n, gfp), void *)
 MC_FAIL_PTR(kvzalloc, NULL, (size_t n, gfp_t gfp), (n, gfp), void *)
 MC_FAIL_PTR(kvcalloc, NULL, (size_t n, size_t size, gfp_t gfp), (n, size, gfp), void *)
@@ -81,6 +84,10 @@ static inline struct page *mc_fail_alloc_page(gfp_t gfp)
 #define kmalloc_array mc_fail_kmalloc_array
 #undef kmemdup
 #define kmemdup mc_fail_kmemdup
+#undef memdup_user
+#define memdup_user mc_fail_memdup_user
+#undef vmemdup_user
+#define vmemdup_user mc_fail_vmemdup_user
 #undef kvmalloc
 #define kvmalloc mc_fail_kvmalloc
 #undef kvzalloc

@@ -53,6 +53,7 @@ static const struct command commands[] = {
 	{ MC_CMD_POOL_GET, { 0 }, true, true },
 	{ MC_CMD_BUF_GET, { 0 }, true, true },
 	{ MC_CMD_FAULT_SET, { MC_ATTR_NAME, MC_ATTR_VALUE }, false, false },
+	{ MC_CMD_STAT_GET, { 0 }, true, true },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

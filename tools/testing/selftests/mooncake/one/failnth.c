@@ -258,6 +258,7 @@ static int do_fault_set(void) { return mcnl_fault_set("flip_byte", 0); }
 static int do_pool_get(void) { return mcnl_dump(MC_CMD_POOL_GET, NULL, NULL); }
 static int do_buf_get(void) { return mcnl_dump(MC_CMD_BUF_GET, NULL, NULL); }
 static int do_rail_get(void) { return mcnl_dump(MC_CMD_RAIL_GET, NULL, NULL); }
+static int do_stat_get(void) { return mcnl_dump(MC_CMD_STAT_GET, NULL, NULL); }
 static int do_peer_get(void) { return mcnl_dump(MC_CMD_PEER_GET, NULL, NULL); }
 
 static uint32_t rail_id;
@@ -420,6 +421,7 @@ static const struct command netlink[] = {
 	{ "POOL_GET", do_pool_get, NULL, NULL },
 	{ "BUF_GET", do_buf_get, NULL, NULL },
 	{ "FAULT_SET", do_fault_set, NULL, NULL },
+	{ "STAT_GET", do_stat_get, NULL, NULL },
 };
 
 /* ---- the loop ---- */
