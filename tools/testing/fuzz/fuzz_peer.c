@@ -67,7 +67,7 @@ static bool respond(struct proof *p, struct fuzz_rng *r)
 {
 	struct mc_wire_msg m;
 
-	if (!recv_msg(p->c, &m, 1000 * (int)time_scale()) || m.type != MC_WIRE_CHALLENGE)
+	if (!recv_msg(p->c, &m, 300 * (int)time_scale()) || m.type != MC_WIRE_CHALLENGE)
 		return false;
 	talk_begin(&p->t, &who, &p->mine, &m.hello);
 	memset(&m, 0, sizeof(m));
@@ -86,7 +86,7 @@ static bool acked(struct proof *p, uint8_t *session)
 {
 	struct mc_wire_msg m;
 
-	if (!recv_msg(p->c, &m, 3000 * (int)time_scale()) || m.type != MC_WIRE_HELLO_ACK)
+	if (!recv_msg(p->c, &m, 1000 * (int)time_scale()) || m.type != MC_WIRE_HELLO_ACK)
 		return false;
 	mc_mac(p->t.key, "session", p->t.text, p->t.len, session, KEY_LEN);
 	counts[PROVEN]++;
