@@ -206,6 +206,9 @@ static bool answer(struct fuzz_rng *r, struct peer_conn *p, struct mc_wire_msg *
 	case MC_WIRE_SEG_KEYS_REQ:
 		seg_keys(r, m);
 		break;
+	case MC_WIRE_FENCE:
+		m->type = MC_WIRE_FENCE_ACK;
+		break;
 	case MC_WIRE_PING:
 		m->type = MC_WIRE_PONG;
 		break;
@@ -231,7 +234,7 @@ static void unasked(struct fuzz_rng *r, struct peer_conn *p)
 	if (chance(r, 40))
 		m.lease = (uint32_t)edge(r);
 	if (chance(r, 20))
-		m.type = (uint8_t)pick(r, 16);
+		m.type = (uint8_t)pick(r, MC_WIRE_TYPE_END + 1);
 	n = mc_wire_encode(&m, bytes);
 	n = n > 0 ? n : 16;
 	if (chance(r, 20))

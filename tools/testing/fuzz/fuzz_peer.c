@@ -109,11 +109,15 @@ struct learnt {
 static void random_msg(struct fuzz_rng *r, struct mc_wire_msg *m, const struct learnt *k)
 {
 	memset(m, 0, sizeof(*m));
-	m->type = (uint8_t)(chance(r, 90) ? MC_WIRE_SEG_OPEN + pick(r, 9) : pick(r, 256));
+	m->type = (uint8_t)(chance(r, 90) ? MC_WIRE_SEG_OPEN + pick(r, MC_WIRE_TYPE_END - MC_WIRE_SEG_OPEN) : pick(r, 256));
 	m->id = (uint32_t)rnd(r);
 	m->status = chance(r, 90) ? 0 : (int32_t)edge(r);
 	if (m->type == MC_WIRE_HELLO || m->type == MC_WIRE_CHALLENGE) {
 		fill_hello(&who, &m->hello, rnd(r), (uint32_t)edge(r));
+		return;
+	}
+	if (m->type == MC_WIRE_FENCE || m->type == MC_WIRE_FENCE_ACK || m->type == MC_WIRE_HELLO_ACK) {
+		m->epoch = chance(r, 80) ? epoch - pick(r, 4) : (uint32_t)edge(r);
 		return;
 	}
 	memcpy(m->seg, segment, 16);

@@ -108,6 +108,7 @@ static inline void fill_hello(const struct who *w, struct mc_wire_hello *h, uint
 	h->instance = instance;
 	h->epoch = epoch;
 	h->rail = 1;
+	h->mtu = 4096;
 	memset(h->nonce, (int)epoch, sizeof(h->nonce));
 }
 

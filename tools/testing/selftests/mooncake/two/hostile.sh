@@ -75,6 +75,7 @@ job=$!
 served=0
 while kill -0 $job 2> /dev/null; do
 	on 2 sh -c "for i in 1 2 3; do timeout 20 $X put $BAD $s 0 200000 5 2000 & done; wait" > /dev/null 2>&1
+	x 2 peer-del $BAD > /dev/null && x 2 peer $BAD 10.77.0.1 50099	# no longer a pause than that of a new peer
 	served=$((served + 1))
 	x 2 get "$N1" "$g" 0 65536 3 15000 > "$MC_B/hostile.get" 2>&1 || { served=-1000; cat "$MC_B/hostile.get"; }
 done
@@ -90,3 +91,4 @@ x 1 peer-del "$N2"
 ok "a pool goes" x 2 pool-destroy "$s"
 ok "and the one that the hostile node had open" x 2 pool-destroy "$h"
 ok "the module unloads" reload 2
+ok "and that of the good client" reload 1
