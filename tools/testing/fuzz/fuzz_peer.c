@@ -108,8 +108,10 @@ struct learnt {
 
 static void random_msg(struct fuzz_rng *r, struct mc_wire_msg *m, const struct learnt *k)
 {
+	uint32_t known = MC_WIRE_SEG_OPEN + pick(r, MC_WIRE_TYPE_END - MC_WIRE_SEG_OPEN);
+
 	memset(m, 0, sizeof(*m));
-	m->type = (uint8_t)(chance(r, 90) ? MC_WIRE_SEG_OPEN + pick(r, MC_WIRE_TYPE_END - MC_WIRE_SEG_OPEN) : pick(r, 256));
+	m->type = (uint8_t)(chance(r, 90) ? known : pick(r, 256));
 	m->id = (uint32_t)rnd(r);
 	m->status = chance(r, 90) ? 0 : (int32_t)edge(r);
 	if (m->type == MC_WIRE_HELLO || m->type == MC_WIRE_CHALLENGE) {
