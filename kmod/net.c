@@ -59,6 +59,8 @@ const char *mc_net_reason(int err)
 		return "it is out of memory";
 	case -EACCES:
 		return "not authorised: keys or modes differ";
+	case -EEXIST:
+		return "another node has the same UUID";
 	case -ESTALE:
 		return "a newer connection is there";
 	case -ECONNREFUSED:
