@@ -817,7 +817,8 @@ void mc_pset_show(struct seq_file *m)
 	mutex_lock(&psets_lock);
 	list_for_each_entry(ps, &psets, link)
 		seq_printf(m, "served node %pUb epoch %u rail %u from rail %u %s leases %u\n", ps->set.node,
-			   ps->set.epoch, ps->rail->id, ps->set.peer_rail, ps->authed ? "proven" : "stranger", ps->nleases);
+			   ps->set.epoch, ps->rail->id, ps->set.peer_rail, ps->authed ? "proven" : "stranger",
+			   ps->nleases);
 	mutex_unlock(&psets_lock);
 }
 
@@ -833,7 +834,8 @@ void mc_lease_show(struct seq_file *m, u32 max)
 				seq_puts(m, "...\n");
 				goto out;
 			}
-			seq_printf(m, "lease %u node %pUb rail %u segment %pUb %s\n", lease->id, ps->set.node, ps->rail->id,
+			seq_printf(m, "lease %u node %pUb rail %u segment %pUb %s\n", lease->id, ps->set.node,
+				   ps->rail->id,
 				   lease->seg->target.seg_uuid, lease->told ? "revoked" : "held");
 		}
 	}

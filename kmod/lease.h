@@ -51,6 +51,6 @@ void mc_lease_tell(struct mc_mem *mem);
 void mc_lease_end(struct mc_mem *mem);
 
 void mc_pset_show(struct seq_file *m);	/* debugfs */
-void mc_lease_show(struct seq_file *m, u32 max);	/* debugfs: who holds which segment open, so many lines at most */
+void mc_lease_show(struct seq_file *m, u32 max);	/* debugfs: who holds which segment open, @max lines */
 
 #endif /* MC_LEASE_H */

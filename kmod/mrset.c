@@ -105,7 +105,8 @@ static void chunk_drop(struct mc_mrset *set, u64 idx)
 	if (!c->mr)
 		return;
 	ret = ib_dereg_mr(c->mr);
-	trace_mc_mr_dereg(set->dev->name, set->mem->kind == MC_MEM_POOL, idx, min_t(u64, pages, set->mem->npages - first),
+	trace_mc_mr_dereg(set->dev->name, set->mem->kind == MC_MEM_POOL, idx,
+			    min_t(u64, pages, set->mem->npages - first),
 			  ret);
 	if (WARN_ONCE(ret, "mooncake: deregistration failed, pages are lost")) {
 		for (i = first; i < min_t(u64, set->mem->npages, first + pages); i++)

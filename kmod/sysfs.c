@@ -60,7 +60,8 @@ ATTR(max_req_len, "%llu", MC_MAX_REQ_LEN);
 ATTR(slice_bytes, "%u", READ_ONCE(mc_slice_bytes));
 
 static struct attribute *limit_attrs[] = {
-	&dev_attr_max_ring_entries.attr, &dev_attr_max_buffers.attr, &dev_attr_max_segments.attr, &dev_attr_max_grants.attr,
+	&dev_attr_max_ring_entries.attr, &dev_attr_max_buffers.attr, &dev_attr_max_segments.attr,
+	&dev_attr_max_grants.attr,
 	&dev_attr_max_buf_len.attr, &dev_attr_max_req_len.attr, &dev_attr_slice_bytes.attr, NULL
 };
 static const struct attribute_group limit_group = { .name = "limits", .attrs = limit_attrs };

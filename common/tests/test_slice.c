@@ -87,7 +87,8 @@ static void random_requests_never_cross_chunks(void **state)
 		u32 block = 4096u * (1 + (u32)(random() % 32));
 
 		while (left) {
-			u32 n = mc_slice_len(left, block, block / 4, mc_chunk_left(loc, loc_chunk), mc_chunk_left(rem, rem_chunk));
+			u32 n = mc_slice_len(left, block, block / 4, mc_chunk_left(loc, loc_chunk),
+					     mc_chunk_left(rem, rem_chunk));
 
 			assert_true(n > 0 && n <= left && n <= block + block / 4);
 			assert_int_equal(loc / loc_chunk, (loc + n - 1) / loc_chunk);

@@ -350,9 +350,9 @@ struct mc_eventfd {
  * struct mc_grant_item - one of MC_IOC_GRANT_ADD
  * @grant: as the master gave it
  * @out_id: handle for struct mc_sqe.grant_id and mmap(); 0 when refused
- * @out_error: 0, or negative: EINVAL (not a grant), EACCES (the tag is wrong, or of a key that this node does not have),
- *	ETIME (it has ended, or this node does not know the master's time: mcnoded sets it each second), ENOSPC (too many),
- *	ENOMEM
+ * @out_error: 0, or negative: EINVAL (not a grant), EACCES (the tag is wrong, or of a key that this node does not
+ *	have), ETIME (it has ended, or this node does not know the master's time: mcnoded sets it each second), ENOSPC
+ *	(too many), ENOMEM
  */
 struct mc_grant_item {
 	__u8  grant[MC_GRANT_LEN];

@@ -146,7 +146,7 @@ enum mc_genl_attr {
 	MC_ATTR_UNREACHABLE,	/* u32, may repeat: a peer's rail that this path can't reach and leaves alone */
 	MC_ATTR_MTU,		/* u32, bytes of payload of a packet, as agreed */
 	MC_ATTR_READ_DEPTH,	/* u32, READs under way on one connection, as agreed */
-	MC_ATTR_TOS,		/* u32, type of service: of a rail as asked for (or MC_RAIL_DEFAULT), of a path in force */
+	MC_ATTR_TOS,		/* u32, type of service: of a rail as asked for or MC_RAIL_DEFAULT, of a path what is */
 	MC_ATTR_RETRY_COUNT,	/* u32, tries of a packet without acknowledgement */
 	MC_ATTR_RNR_RETRY_COUNT, /* u32, tries while the other side has no receive posted */
 	MC_ATTR_SLICE_BYTES,	/* u32, 4096 to 16777216: bytes of a slice on this rail */

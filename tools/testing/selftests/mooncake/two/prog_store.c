@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writers on one node and a reader on another, through libmooncake: what PutEnd has acknowledged is there for everybody.
+ * Writers on one node, a reader on another, through libmooncake: what PutEnd has acknowledged is there for everybody.
  * The writer tells the reader of each object over a socket of its own the moment its put has returned.
  *
  *	prog_store read ADDR PORT MASTER                       serves until it is killed
