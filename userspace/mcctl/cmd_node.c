@@ -119,13 +119,10 @@ static const struct ctl_opt key_opts[] = {
 };
 
 /* Gives the module a key that was read or made, and wipes it. */
-static int key_give(struct ctl *c, uint8_t *key, uint32_t gen)
+static int key_give(struct ctl *c, struct mcnl *nl, uint8_t *key, uint32_t gen)
 {
-	struct mcnl *nl;
-	int rc = ctl_nl_open(c, &nl);
+	int rc = ctl_nl_done(c, nl, mcnl_key_set(nl, gen, key));
 
-	if (!rc)
-		rc = ctl_nl_done(c, nl, mcnl_key_set(nl, gen, key));
 	explicit_bzero(key, MC_KEY_LEN);
 	return rc ? rc : ctl_print(c, json_pack("{sI ss}", "generation", (json_int_t)gen, "file", c->argv[0]));
 }
@@ -144,6 +141,7 @@ static int key_generation(struct ctl *c, uint32_t *gen)
 static int key_load(struct ctl *c)
 {
 	uint8_t key[MC_KEY_LEN];
+	struct mcnl *nl;
 	uint32_t gen;
 	char err[512];
 	int rc = key_generation(c, &gen);
@@ -151,20 +149,33 @@ static int key_load(struct ctl *c)
 	if (rc)
 		return rc;
 	rc = mct_key_load(c->argv[0], key, &gen, err, sizeof(err));
-	return rc ? ctl_fail(c, mct_exit_of_errno(rc), "%s", err) : key_give(c, key, gen);
+	if (rc)
+		return ctl_fail(c, mct_exit_of_errno(rc), "%s", err);
+	rc = ctl_nl_open(c, &nl);
+	if (!rc)
+		return key_give(c, nl, key, gen);
+	explicit_bzero(key, sizeof(key));
+	return rc;
 }
 
+/* The file stays as it is unless there is a module to give the new key to. */
 static int key_rotate(struct ctl *c)
 {
 	uint8_t key[MC_KEY_LEN];
+	struct mcnl *nl;
 	uint32_t gen;
 	char err[512];
 	int rc = key_generation(c, &gen);
 
+	if (!rc)
+		rc = ctl_nl_open(c, &nl);
 	if (rc)
 		return rc;
 	rc = mct_key_rotate(c->argv[0], key, &gen, err, sizeof(err));
-	return rc ? ctl_fail(c, mct_exit_of_errno(rc), "%s", err) : key_give(c, key, gen);
+	if (!rc)
+		return key_give(c, nl, key, gen);
+	mcnl_close(nl);
+	return ctl_fail(c, mct_exit_of_errno(rc), "%s", err);
 }
 
 static int key_show(struct ctl *c)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "node.h"
@@ -526,6 +528,35 @@ static void test_clock(void **state)
 	assert_int_equal(kern.at, 6000);	/* as old as it may be */
 }
 
+/* SIGHUP: the kernel gets what the file holds now; a file that is refused changes nothing. */
+static void test_key_is_read_again(void **state)
+{
+	char path[] = "/tmp/mcnoded-key-XXXXXX";
+	int fd = mkstemp(path), sets;
+	FILE *f = fdopen(fd, "w");
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(nd_setup(&nd), 0);
+	sets = kern.key_sets;
+	for (int i = 0; i < 32; i++)
+		fprintf(f, "5a");
+	fprintf(f, " 3\n");
+	fclose(f);
+	snprintf(cfg.key_file, sizeof(cfg.key_file), "%s", path);
+	nd.key_gen = 2;
+	nd.key[0] = 1;
+	assert_int_equal(nd_key_reload(&nd), 0);
+	assert_int_equal(kern.key_sets, sets + 1);
+	assert_int_equal(nd.key_gen, 3);
+	assert_int_equal(nd.key[0], 0x5A);
+	chmod(path, 0644);
+	assert_int_equal(nd_key_reload(&nd), -EACCES);
+	assert_non_null(strstr(nd.errmsg, path));
+	assert_int_equal(kern.key_sets, sets + 1);
+	unlink(path);
+}
+
 /* mcnoded and the master begin anew while the pool stays: the kernel's clock tells whose it was. */
 static void test_inherited_pool(void **state)
 {
@@ -664,8 +695,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_first_run), T(test_auth_none), T(test_restart_takes_over), T(test_pool_of_other_size),
 		T(test_need_remount), T(test_master_restart), T(test_mount_is_tried_again), T(test_peers_follow),
-		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_inherited_pool), T(test_master_down),
-		T(test_wrong_device), T(test_module_reloaded), T(test_pool_destroyed), T(test_stop),
+		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_inherited_pool), T(test_key_is_read_again),
+		T(test_master_down), T(test_wrong_device), T(test_module_reloaded), T(test_pool_destroyed), T(test_stop),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
