@@ -157,6 +157,34 @@ static void keys_members(struct cursor *c, struct mc_wire_msg *m)
 		u32v(c, &m->keys[i]);
 }
 
+/* Version 1.0 ends here; what was appended since has a meaning when it is missing. */
+static bool at_end(struct cursor *c)
+{
+	return !c->writing && !c->bad && c->at == c->end;
+}
+
+static void info_members(struct cursor *c, struct mc_wire_msg *m)
+{
+	u32v(c, &m->lease);
+	u64v(c, &m->len);
+	u8v(c, &m->chunk_shift);
+	if (at_end(c)) {
+		m->rights = MC_WIRE_RIGHT_READ | MC_WIRE_RIGHT_WRITE;
+		return;
+	}
+	u8v(c, &m->rights);
+	u32v(c, &m->gen);
+	if (m->rights & ~(MC_WIRE_RIGHT_READ | MC_WIRE_RIGHT_WRITE | MC_WIRE_NO_GRANT))
+		c->bad = true;
+}
+
+static void name_member(struct cursor *c, char *name)
+{
+	bytes(c, (__u8 *)name, MC_WIRE_NAME);
+	if (!c->bad && (!name[0] || name[MC_WIRE_NAME - 1]))
+		c->bad = true;
+}
+
 static bool body_members(struct cursor *c, struct mc_wire_msg *m)
 {
 	switch (m->type) {
@@ -176,15 +204,20 @@ static bool body_members(struct cursor *c, struct mc_wire_msg *m)
 		bytes(c, m->seg, MC_WIRE_UUID);
 		break;
 	case MC_WIRE_SEG_INFO:
-		u32v(c, &m->lease);
-		u64v(c, &m->len);
-		u8v(c, &m->chunk_shift);
+		info_members(c, m);
+		break;
+	case MC_WIRE_SEG_LOOKUP:
+		name_member(c, m->name);
+		break;
+	case MC_WIRE_SEG_FOUND:
+		bytes(c, m->seg, MC_WIRE_UUID);
 		break;
 	case MC_WIRE_SEG_KEYS_REQ:
 	case MC_WIRE_SEG_KEYS:
 		keys_members(c, m);
 		break;
 	case MC_WIRE_REVOKE:
+	case MC_WIRE_SEG_CHANGED:
 		bytes(c, m->seg, MC_WIRE_UUID);
 		u32v(c, &m->lease);
 		break;

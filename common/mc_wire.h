@@ -21,6 +21,10 @@
 #define MC_WIRE_REQ_TAG		16
 #define MC_WIRE_REQ_SIGNED	40	/* bytes of the request that its tag covers */
 #define MC_WIRE_KEYS_MAX	128
+#define MC_WIRE_NAME		64	/* of a segment, with the closing NUL */
+#define MC_WIRE_RIGHT_READ	1	/* what a segment's owner lets peers do */
+#define MC_WIRE_RIGHT_WRITE	2
+#define MC_WIRE_NO_GRANT	4	/* with the rights: requests need no grant */
 
 /**
  * struct mc_wire_req - private data of a connection request
@@ -65,6 +69,9 @@ enum mc_wire_type {
 	MC_WIRE_FENCE,		/* initiator */
 	MC_WIRE_FENCE_ACK,	/* owner */
 	MC_WIRE_BYE,		/* either, no answer */
+	MC_WIRE_SEG_LOOKUP,	/* initiator: which segment has this name */
+	MC_WIRE_SEG_FOUND,	/* owner */
+	MC_WIRE_SEG_CHANGED,	/* owner: a lease ends because the segment has grown: open it again */
 	MC_WIRE_TYPE_END,
 };
 
@@ -109,10 +116,14 @@ struct mc_wire_hello {
  * @tag: RESPONSE
  * @epoch: HELLO_ACK: the set this node serves now; every older one of the same pair of rails is destroyed.
  *	FENCE, FENCE_ACK: a set that is to be destroyed, or was
- * @seg: SEG_OPEN, REVOKE: segment
- * @lease: SEG_INFO, SEG_KEYS_REQ, SEG_CLOSE, REVOKE, REVOKE_ACK: the lease
+ * @seg: SEG_OPEN, SEG_FOUND, REVOKE, SEG_CHANGED: segment
+ * @lease: SEG_INFO, SEG_KEYS_REQ, SEG_CLOSE, REVOKE, REVOKE_ACK, SEG_CHANGED: the lease
  * @len: SEG_INFO: bytes of the segment
  * @chunk_shift: SEG_INFO: log2 of the bytes that one key covers
+ * @rights: SEG_INFO: MC_WIRE_RIGHT_* and MC_WIRE_NO_GRANT; a sender of version 1.0 gives both rights. Without
+ *	rights there are no keys
+ * @gen: SEG_INFO: generation of the segment's memory; 0 from a sender of version 1.0
+ * @name: SEG_LOOKUP
  * @first: SEG_KEYS_REQ, SEG_KEYS: first chunk
  * @count: SEG_KEYS_REQ, SEG_KEYS: keys, at most MC_WIRE_KEYS_MAX
  * @keys: SEG_KEYS
@@ -125,11 +136,14 @@ struct mc_wire_msg {
 		struct mc_wire_hello hello;
 		__u8 tag[MC_WIRE_TAG];
 		__u32 epoch;
+		char name[MC_WIRE_NAME];
 		struct {
 			__u8 seg[MC_WIRE_UUID];
 			__u32 lease;
 			__u64 len;
 			__u8 chunk_shift;
+			__u8 rights;
+			__u32 gen;
 			__u32 first;
 			__u32 count;
 			__u32 keys[MC_WIRE_KEYS_MAX];

@@ -9,6 +9,7 @@
 #include "event.h"
 #include "fault.h"
 #include "mem.h"
+#include "useg.h"
 
 static DEFINE_SPINLOCK(buf_list_lock);
 static LIST_HEAD(buf_list);
@@ -122,6 +123,7 @@ int mc_buf_unregister(struct mc_ctx *ctx, u32 id)
 	xa_unlock(&ctx->bufs.xa);
 	if (!buf)
 		return -ENOENT;
+	mc_useg_drop_buf(ctx, buf);
 	mc_event_buf_gone(id, ctx->pid, ctx->uid, buf->len, READ_ONCE(ctx->dying) ? MC_REASON_EXIT : MC_REASON_ASKED);
 	mc_buf_put(buf);
 	return 0;

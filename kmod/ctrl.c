@@ -188,7 +188,7 @@ static bool is_answer(u8 type)
 {
 	return type == MC_WIRE_CHALLENGE || type == MC_WIRE_HELLO_ACK || type == MC_WIRE_SEG_INFO ||
 	       type == MC_WIRE_SEG_KEYS || type == MC_WIRE_PONG || type == MC_WIRE_ERROR ||
-	       type == MC_WIRE_FENCE_ACK;
+	       type == MC_WIRE_SEG_FOUND || type == MC_WIRE_FENCE_ACK;
 }
 
 /* An answer to a call that has timed out finds nobody and is dropped. */

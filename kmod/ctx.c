@@ -15,6 +15,7 @@
 #include "req.h"
 #include "ring.h"
 #include "seg.h"
+#include "useg.h"
 
 static DEFINE_SPINLOCK(ctx_list_lock);
 static LIST_HEAD(ctx_list);
@@ -80,6 +81,8 @@ struct mc_ctx *mc_ctx_create(void)
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->reqs);
 	mutex_init(&ctx->setup_lock);
+	mutex_init(&ctx->export_lock);
+	INIT_LIST_HEAD(&ctx->exports);
 	mc_handle_init(&ctx->bufs);
 	mc_handle_init(&ctx->segs);
 	mc_handle_init(&ctx->grants);
@@ -104,6 +107,7 @@ static void ctx_free_work(struct work_struct *work)
 	if (ctx->ring)
 		mc_ring_free(ctx->ring);
 	mc_acct_put(ctx->acct);
+	mutex_destroy(&ctx->export_lock);
 	mutex_destroy(&ctx->setup_lock);
 	kfree(ctx);
 	if (atomic_dec_and_test(&ctx_count))
@@ -134,6 +138,7 @@ static void ctx_close_work(struct work_struct *work)
 {
 	struct mc_ctx *ctx = container_of(work, struct mc_ctx, close_work);
 
+	mc_useg_unexport_all(ctx);	/* first: peers are to know at once */
 	mc_req_stop_all(ctx, -ECANCELED, false);
 	mc_buf_unregister_all(ctx);
 	mc_seg_handle_close_all(ctx);
@@ -180,28 +185,64 @@ void mc_ctx_drain_all(void)
 	flush_workqueue(mc_wq);	/* the free work itself is code of this module */
 }
 
-int mc_seg_handle_open(struct mc_ctx *ctx, struct mc_seg_open *arg)
+/* Which segment it is: by its UUID, or by the name that the owner's kernel knows it by. */
+static int seg_resolve(const struct mc_seg_open *arg, bool local, u64 timeout, u8 *uuid)
 {
-	struct mc_seg_handle *h;
-	struct mc_target *target;
+	bool by_uuid = memchr_inv(arg->seg_uuid, 0, MC_UUID_LEN);
+	char name[MC_NAME_LEN];
+	struct mc_seg *seg;
+
+	memcpy(uuid, arg->seg_uuid, MC_UUID_LEN);
+	if (by_uuid)
+		return memchr_inv(arg->name, 0, MC_NAME_LEN) ? -EINVAL : 0;
+	if (arg->name[MC_NAME_LEN - 1] || mc_name_trim(arg->name, name))
+		return -EINVAL;
+	if (!local)
+		return mc_net_seg_lookup(arg->node_uuid, name, timeout, uuid);
+	seg = mc_seg_find_name(name);
+	if (!seg)
+		return -ENOENT;
+	memcpy(uuid, seg->target.seg_uuid, MC_UUID_LEN);
+	mc_seg_put(seg);
+	return 0;
+}
+
+static struct mc_target *seg_target(const struct mc_seg_open *arg)
+{
+	u64 timeout = arg->timeout_ns ?: 5 * NSEC_PER_SEC;
+	u8 uuid[MC_UUID_LEN];
 	bool local;
 	int ret;
 
 	spin_lock(&mc_node.lock);
 	local = mc_node.set && !memcmp(arg->node_uuid, mc_node.uuid, MC_UUID_LEN);
 	spin_unlock(&mc_node.lock);
+	ret = seg_resolve(arg, local, timeout, uuid);
+	if (ret)
+		return ERR_PTR(ret);
+	return local ? mc_seg_open(uuid) : mc_net_seg_open(arg->node_uuid, uuid, timeout);
+}
+
+int mc_seg_handle_open(struct mc_ctx *ctx, struct mc_seg_open *arg)
+{
+	struct mc_seg_handle *h;
+	struct mc_target *target;
+	int ret;
+
 	h = mc_fault_hit(alloc) ? NULL : kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
 		return -ENOMEM;
-	target = local ? mc_seg_open(arg->seg_uuid) :
-			 mc_net_seg_open(arg->node_uuid, arg->seg_uuid, arg->timeout_ns ?: 5 * NSEC_PER_SEC);
+	target = seg_target(arg);
 	if (IS_ERR(target)) {
 		ret = PTR_ERR(target);
 		goto err_free;
 	}
 	h->target = target;
-	arg->out_len = target->len;
+	arg->out_len = READ_ONCE(target->len);
 	arg->out_flags = (target->local ? MC_SEG_LOCAL : 0) | (target->needs_grant ? MC_SEG_NEEDS_GRANT : 0);
+	memcpy(arg->out_seg_uuid, target->seg_uuid, MC_UUID_LEN);
+	arg->out_rights = target->rights;
+	arg->out_gen = READ_ONCE(target->gen);
 	ret = mc_handle_add(&ctx->segs, h, MC_MAX_SEGMENTS, &h->id, &arg->out_id);
 	if (ret)
 		goto err_put;

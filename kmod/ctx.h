@@ -57,6 +57,9 @@ struct mc_handle_tab {
  * @bufs: buffer handles
  * @segs: segment handles
  * @grants: loaded grants
+ * @export_lock: see useg.h
+ * @exports: segments that it exports (struct mc_useg.link)
+ * @nexports: entries of @exports
  * @close_work: see the top of this file
  * @free_work: frees it: the last reference may go where one can't sleep
  * @pid: process that opened it, for people
@@ -74,6 +77,9 @@ struct mc_ctx {
 	struct mc_handle_tab bufs;
 	struct mc_handle_tab segs;
 	struct mc_handle_tab grants;
+	struct mutex export_lock;
+	struct list_head exports;
+	u32 nexports;
 	struct work_struct close_work;
 	struct work_struct free_work;
 	pid_t pid;

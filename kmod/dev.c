@@ -14,6 +14,7 @@
 #include "mem.h"
 #include "ring.h"
 #include "sysfs.h"
+#include "useg.h"
 
 union mc_arg {
 	struct mc_info info;
@@ -23,6 +24,8 @@ union mc_arg {
 	struct mc_ring_setup ring_setup;
 	struct mc_enter enter;
 	struct mc_eventfd eventfd;
+	struct mc_seg_export seg_export;
+	struct mc_seg_unexport seg_unexport;
 	struct mc_grant_add grant_add;
 	struct mc_grant_del grant_del;
 };
@@ -79,6 +82,18 @@ static int op_seg_open(struct mc_ctx *ctx, union mc_arg *arg)
 static int op_seg_close(struct mc_ctx *ctx, union mc_arg *arg)
 {
 	return mc_seg_handle_close(ctx, arg->handle.id);
+}
+
+static int op_seg_export(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return mc_useg_export(ctx, &arg->seg_export);
+}
+
+static int op_seg_unexport(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	if (arg->seg_unexport.flags)
+		return -EINVAL;
+	return mc_useg_unexport(ctx, arg->seg_unexport.seg_uuid);
 }
 
 static int op_ring_setup(struct mc_ctx *ctx, union mc_arg *arg)
@@ -147,13 +162,17 @@ static const struct mc_op mc_ops[] = {
 	OP(MC_IOC_INFO, struct mc_info, op_info, false),
 	OP(MC_IOC_BUF_REG, struct mc_buf_reg, op_buf_reg, false),
 	OP(MC_IOC_BUF_UNREG, struct mc_handle, op_buf_unreg, false),
-	OP(MC_IOC_SEG_OPEN, struct mc_seg_open, op_seg_open, false),
+	[_IOC_NR(MC_IOC_SEG_OPEN)] = {
+		.cmd = MC_IOC_SEG_OPEN, .min_size = offsetof(struct mc_seg_open, name), .fn = op_seg_open,
+	},
 	OP(MC_IOC_SEG_CLOSE, struct mc_handle, op_seg_close, false),
 	OP(MC_IOC_RING_SETUP, struct mc_ring_setup, op_ring_setup, false),
 	OP(MC_IOC_ENTER, struct mc_enter, op_enter, true),
 	OP(MC_IOC_EVENTFD, struct mc_eventfd, op_eventfd, false),
 	OP(MC_IOC_GRANT_ADD, struct mc_grant_add, op_grant_add, false),
 	OP(MC_IOC_GRANT_DEL, struct mc_grant_del, op_grant_del, false),
+	OP(MC_IOC_SEG_EXPORT, struct mc_seg_export, op_seg_export, false),
+	OP(MC_IOC_SEG_UNEXPORT, struct mc_seg_unexport, op_seg_unexport, false),
 };
 
 /* EFAULT after a success: the object exists and the caller has not learned its handle; it goes with the file. */

@@ -63,22 +63,27 @@ struct mc_transport_ops {
 };
 
 /**
- * struct mc_target - what a request reads or writes on the far side: a pool of this node or a segment of a peer
+ * struct mc_target - what a request reads or writes on the far side: a segment of this node or of a peer
  * @kref: one for each open handle and each request
  * @ops: transport that reaches it
  * @seg_uuid: the segment
  * @len: bytes
- * @local: a pool of this node
+ * @rights: MC_RIGHT_* that the owner gives
+ * @gen: generation of the owner's memory, for people
+ * @local: a segment of this node
  * @needs_grant: requests need a grant; true unless whoever made the target knows better (segments of open files)
  * @release_work: runs @ops->release: the last reference may go in a context that can't sleep
  *
- * Embedded in struct mc_seg and in struct mc_rseg. All members are constant after creation.
+ * Embedded in struct mc_seg and in struct mc_rseg. All members but @len and @gen are
+ * constant after creation; those grow when the owner adds memory.
  */
 struct mc_target {
 	struct kref kref;
 	const struct mc_transport_ops *ops;
 	u8 seg_uuid[MC_UUID_LEN];
 	u64 len;
+	u32 rights;
+	u32 gen;
 	bool local;
 	bool needs_grant;
 	struct work_struct release_work;
@@ -255,6 +260,23 @@ struct mc_target *mc_net_seg_open(const u8 *node, const u8 *seg, u64 timeout_ns)
  * page any more. Never fails, allocates nothing. Process context, sleeps, no locks held.
  */
 void mc_net_forget_mem(struct mc_mem *mem);
+
+/**
+ * mc_net_tell_mem - some memory of a segment ends or is replaced: no new leases, peers are told
+ * @mem: memory, kept alive by the caller; mc_net_forget_mem() follows
+ */
+void mc_net_tell_mem(struct mc_mem *mem);
+
+/**
+ * mc_net_seg_lookup - ask a peer for the segment that has a name
+ * @node: the peer
+ * @name: NUL-terminated
+ * @timeout_ns: longest wait; killable
+ * @seg: result
+ *
+ * Return: 0 or -errno: see struct mc_seg_open in the uapi.
+ */
+int mc_net_seg_lookup(const u8 *node, const char *name, u64 timeout_ns, u8 *seg);
 
 /* Identity or authentication changed; generic netlink handlers of rails and peers are in genl_net.h. */
 int mc_key_set(u32 gen, const u8 *key);

@@ -19,6 +19,7 @@
 #include "node.h"
 #include "pool.h"
 #include "stats.h"
+#include "useg.h"
 
 /* Sender and opener of the socket must both have it: else a privileged program could be made to send for another. */
 static int need_admin(const struct sk_buff *skb, struct genl_info *info)
@@ -250,6 +251,21 @@ static int fill_pool(struct sk_buff *skb, struct mc_pool *pool)
 	       nla_put_u32(skb, MC_ATTR_LEASES, atomic_read(&pool->seg.leases));
 }
 
+static int fill_seg(struct sk_buff *skb, struct mc_seg *seg)
+{
+	struct mc_useg *us = mc_seg_useg(seg);
+
+	if (nla_put(skb, MC_ATTR_SEG_UUID, MC_UUID_LEN, seg->target.seg_uuid) ||
+	    nla_put_string(skb, MC_ATTR_NAME, seg->name) ||
+	    mc_put_u64(skb, MC_ATTR_LEN, READ_ONCE(seg->target.len)) ||
+	    nla_put_u32(skb, MC_ATTR_RIGHTS, seg->target.rights) ||
+	    nla_put_u32(skb, MC_ATTR_GEN, READ_ONCE(seg->target.gen)) ||
+	    nla_put_string(skb, MC_ATTR_STATE, MC_STATE_LIVE) ||
+	    nla_put_u32(skb, MC_ATTR_LEASES, atomic_read(&seg->leases)))
+		return -EMSGSIZE;
+	return us ? nla_put_u32(skb, MC_ATTR_PID, us->pid) || nla_put_u32(skb, MC_ATTR_UID, us->uid) : 0;
+}
+
 static int fill_buf(struct sk_buff *skb, const struct mc_buf_info *b)
 {
 	return nla_put_u32(skb, MC_ATTR_BUF_ID, b->id) || nla_put_u32(skb, MC_ATTR_PID, b->pid) ||
@@ -270,6 +286,22 @@ static int pool_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		if (!err)
 			cb->args[0]++;
 		mc_pool_put(pool);
+	}
+	return skb->len;
+}
+
+static int seg_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct mc_seg *seg;
+	void *hdr;
+	int err = 0;
+
+	while (!err && (seg = mc_seg_nth(cb->args[0], NULL))) {
+		hdr = mc_dump_put(skb, cb, MC_CMD_SEG_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_seg(skb, seg)) : -EMSGSIZE;
+		if (!err)
+			cb->args[0]++;
+		mc_seg_put(seg);
 	}
 	return skb->len;
 }
@@ -358,6 +390,7 @@ static const struct genl_ops mc_ops[] = {
 	{ .cmd = MC_CMD_POOL_CREATE, .doit = pool_create },
 	{ .cmd = MC_CMD_POOL_DESTROY, .doit = pool_destroy },
 	{ .cmd = MC_CMD_POOL_GET, .dumpit = pool_dump },
+	{ .cmd = MC_CMD_SEG_GET, .dumpit = seg_dump },
 	{ .cmd = MC_CMD_BUF_GET, .dumpit = buf_dump },
 	{ .cmd = MC_CMD_FAULT_SET, .doit = fault_set },
 	{ .cmd = MC_CMD_STAT_GET, .dumpit = stat_dump },

@@ -175,7 +175,9 @@ static int open_desc(struct mc_pset *ps, struct mc_seg_desc *desc, struct mc_wir
 	ret = lease_add(ps, desc, &id);
 	if (ret)
 		return ret;
-	ret = mc_mrset_ensure(desc->mem, &ps->set, 0, mc_mrset_nchunks(desc->mem, ps->set.dev));
+	/* Without rights nothing is reachable: no keys. */
+	if (desc->mem->rights)
+		ret = mc_mrset_ensure(desc->mem, &ps->set, 0, mc_mrset_nchunks(desc->mem, ps->set.dev));
 	if (ret) {
 		lease_drop(ps, id);
 		return ret;
@@ -185,24 +187,43 @@ static int open_desc(struct mc_pset *ps, struct mc_seg_desc *desc, struct mc_wir
 	msg->lease = id;
 	msg->len = desc->len;
 	msg->chunk_shift = ps->set.dev->chunk_shift;
+	msg->rights = desc->mem->rights | (desc->seg->target.needs_grant ? 0 : MC_WIRE_NO_GRANT);
+	msg->gen = desc->gen;
 	return 0;
 }
 
+/* A generation that was replaced while it was being opened says ENOENT: its successor is there. */
 static int serve_open(struct mc_pset *ps, struct mc_wire_msg *msg)
 {
 	struct mc_seg *seg = mc_seg_find(msg->seg);
-	struct mc_seg_desc *desc;
+	struct mc_seg_desc *desc, *last = NULL;
 	int ret = -ENOENT;
 
 	if (!seg)
 		return -ENOENT;
-	desc = mc_seg_desc_get(seg);
-	if (desc) {
-		ret = open_desc(ps, desc, msg);
+	while (ret == -ENOENT && (desc = mc_seg_desc_get(seg))) {
+		if (desc != last)
+			ret = open_desc(ps, desc, msg);
 		mc_seg_desc_put(desc);
+		if (desc == last)
+			break;
+		last = desc;
 	}
 	mc_seg_put(seg);
 	return ret;
+}
+
+static int serve_lookup(struct mc_wire_msg *msg)
+{
+	struct mc_seg *seg = mc_seg_find_name(msg->name);
+
+	if (!seg)
+		return -ENOENT;
+	msg->type = MC_WIRE_SEG_FOUND;
+	msg->status = 0;
+	memcpy(msg->seg, seg->target.seg_uuid, MC_UUID_LEN);
+	mc_seg_put(seg);
+	return 0;
 }
 
 static int serve_keys(struct mc_pset *ps, struct mc_wire_msg *msg)
@@ -403,6 +424,9 @@ static void pset_message(struct mc_cset *set, struct mc_wire_msg *msg)
 	switch (msg->type) {
 	case MC_WIRE_SEG_OPEN:
 		ret = serve_open(ps, msg);
+		break;
+	case MC_WIRE_SEG_LOOKUP:
+		ret = serve_lookup(msg);
 		break;
 	case MC_WIRE_SEG_KEYS_REQ:
 		ret = serve_keys(ps, msg);
@@ -753,6 +777,8 @@ static struct mc_pset *with_lease(struct mc_mem *mem, bool untold, struct mc_wir
 			lease->told = true;
 			memcpy(msg->seg, lease->seg->target.seg_uuid, MC_UUID_LEN);
 			msg->lease = lease->id;
+			/* Replaced by a larger one, or gone? */
+			msg->type = mc_seg_dead(lease->seg) ? MC_WIRE_REVOKE : MC_WIRE_SEG_CHANGED;
 			mutex_unlock(&psets_lock);
 			return ps;
 		}
@@ -779,7 +805,7 @@ static bool any_lease(struct mc_mem *mem)
 void mc_lease_tell(struct mc_mem *mem)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(mc_revoke_ms);
-	struct mc_wire_msg msg = { .type = MC_WIRE_REVOKE };
+	struct mc_wire_msg msg = { };
 	struct mc_pset *ps;
 
 	while (time_before_eq(jiffies, end) && (ps = with_lease(mem, true, &msg))) {

@@ -5,6 +5,7 @@
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
+#include <linux/mooncake.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
@@ -218,6 +219,7 @@ struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size)
 
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
+	mem->rights = MC_RIGHT_READ | MC_RIGHT_WRITE;
 	mem->block_order = get_order(page_size);
 	step = 1UL << mem->block_order;
 	if (mem->block_order)
@@ -243,6 +245,27 @@ err:
 	return ERR_PTR(ret);
 }
 
+struct mc_mem *mc_mem_view(struct mc_mem **parts, u32 n, u32 rights)
+{
+	unsigned long at = 0;
+	struct mc_mem *mem;
+	u64 len = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		len += parts[i]->len;
+	mem = mem_alloc(MC_MEM_VIEW, len, 0);
+	if (!mem)
+		return NULL;
+	mem->rights = rights;
+	for (i = 0; i < n; i++) {
+		memcpy(mem->pages + at, parts[i]->pages, parts[i]->npages * sizeof(*mem->pages));
+		at += parts[i]->npages;
+		cond_resched();
+	}
+	return mem;
+}
+
 static void unpin_all(struct mc_mem *mem)
 {
 	unsigned long done = 0, n;
@@ -265,7 +288,7 @@ void mc_mem_release(struct mc_mem *mem)
 		return;
 	if (mem->kind == MC_MEM_USER)
 		unpin_all(mem);
-	else
+	else if (mem->kind == MC_MEM_POOL)
 		pool_free_pages(mem, mem->npages);
 	mem_free(mem);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that devices may touch: pages of a user buffer (pinned) or of a pool (allocated).
+ * Memory that devices may touch: pages of a user buffer (pinned), of a pool (allocated), or of buffers that are
+ * exported (a view: the pages are those of the buffers, registered once more with the rights of the export).
  *
  * struct mc_mem is the junction of the two halves of the module: buffers and pools own one each, and the RDMA half
  * hangs its registrations (struct mc_mrset, one a device) on it. Its pages are let go in one place only,
@@ -23,18 +24,20 @@ struct user_struct;
  * enum mc_mem_kind - where the pages come from
  * @MC_MEM_USER: pinned with FOLL_LONGTERM; never remotely accessible
  * @MC_MEM_POOL: allocated and zeroed by mc_pool_create(); remotely accessible, whole pages
+ * @MC_MEM_VIEW: pages of buffers, whose owner keeps them pinned until the view is released; whole pages
  */
-enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL };
+enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL, MC_MEM_VIEW };
 
 /**
  * struct mc_mem - pages, and the registrations that cover them
  * @kind: see enum mc_mem_kind
+ * @rights: what peers may do, MC_RIGHT_*; 0 for a buffer
  * @block_order: pool: order of the allocated blocks
- * @page_off: offset of byte 0 in the first page (0 for a pool)
+ * @page_off: offset of byte 0 in the first page (0 for pools and views)
  * @len: bytes
  * @npages: entries of @pages
  * @pages: every 4 KiB page in order; constant from creation to release
- * @acct: who pays for pinned pages, NULL for pools
+ * @acct: who pays for pinned pages, NULL for pools and views
  * @mr_lock: protects @mrsets and @forgotten; may be held over device registration, so sleepable
  * @mrsets: registrations by device (struct mc_mrset.mem_link), owned by the RDMA half
  * @maps: mappings of it in processes (struct mc_map), owned by map.c
@@ -42,6 +45,7 @@ enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL };
  */
 struct mc_mem {
 	enum mc_mem_kind kind;
+	u32 rights;
 	unsigned int block_order;
 	u32 page_off;
 	u64 len;
@@ -89,6 +93,16 @@ struct mc_mem *mc_mem_pin_user(struct mc_acct *acct, u64 addr, u64 len);
  * Return: memory, or ERR_PTR(-ENOMEM), ERR_PTR(-EINTR).
  */
 struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size);
+
+/**
+ * mc_mem_view - the pages of some memories one after the other
+ * @parts: memories of whole pages, alive and pinned until the view is released
+ * @n: how many, at least 1
+ * @rights: what peers may do
+ *
+ * Return: memory, or NULL.
+ */
+struct mc_mem *mc_mem_view(struct mc_mem **parts, u32 n, u32 rights);
 
 /**
  * mc_mem_release - let the pages go

@@ -154,8 +154,10 @@ static int chunk_register(struct mc_mrset *set, struct mc_cset *cset, struct ib_
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	wr.key = mr->rkey;
 	wr.access = IB_ACCESS_LOCAL_WRITE;
-	if (set->mem->kind == MC_MEM_POOL)
-		wr.access |= IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+	if (set->mem->rights & MC_RIGHT_READ)
+		wr.access |= IB_ACCESS_REMOTE_READ;
+	if (set->mem->rights & MC_RIGHT_WRITE)
+		wr.access |= IB_ACCESS_REMOTE_WRITE;
 	return mc_fault_hit(mr_reg) ? -EIO : mc_cset_reg(cset, &wr);
 }
 

@@ -157,9 +157,15 @@ void mc_net_drop_dev(struct mc_ibdev *dev)
 void mc_net_forget_mem(struct mc_mem *mem)
 {
 	mc_mrset_close_mem(mem);
-	if (mem->kind == MC_MEM_POOL)
+	if (mem->kind != MC_MEM_USER)
 		mc_lease_end(mem);
 	mc_mrset_drop_mem(mem);
+}
+
+void mc_net_tell_mem(struct mc_mem *mem)
+{
+	mc_mrset_close_mem(mem);
+	mc_lease_tell(mem);
 }
 
 bool mc_net_busy(void)

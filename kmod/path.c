@@ -47,7 +47,7 @@ static void path_free(struct kref *kref)
 
 static void link_message(struct mc_cset *set, struct mc_wire_msg *msg)
 {
-	if (msg->type == MC_WIRE_REVOKE)
+	if (msg->type == MC_WIRE_REVOKE || msg->type == MC_WIRE_SEG_CHANGED)
 		mc_rseg_revoke(mc_to_link(set), msg);
 	else if (msg->type == MC_WIRE_BYE)
 		mc_cset_break(set, -ESHUTDOWN, "the peer's rail said goodbye");

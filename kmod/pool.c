@@ -176,7 +176,7 @@ int mc_pool_create(const char *name, u64 len, int numa_node, u32 page_size, u8 *
 		return -ENOMEM;
 	atomic_inc(&pool_structs);
 	kobject_init(&pool->kobj, &pool_ktype);
-	mc_seg_init(&pool->seg, &pool_seg_ops, name, len);
+	mc_seg_init(&pool->seg, &pool_seg_ops, name, len, MC_RIGHT_READ | MC_RIGHT_WRITE);
 	memcpy(uuid, pool->seg.target.seg_uuid, MC_UUID_LEN);
 	pool->numa_node = numa_node;
 	pool->page_size = page_size;

@@ -337,7 +337,7 @@ static void find_ways(struct mc_peer *peer, struct mc_req *req, struct mc_slice 
 	list_for_each_entry(path, &peer->paths, link) {
 		link = mc_path_live(path);
 		lease = link ? mc_rseg_lease(rseg, link->set.epoch) : NULL;
-		if (!lease || lease->refused || lease->ack_due)
+		if (!lease || lease->refused || lease->ack_due || lease->len < rseg->target.len)
 			continue;
 		ways->loc_shift = min(ways->loc_shift, link->set.dev->chunk_shift);
 		ways->rem_shift = min(ways->rem_shift, lease->chunk_shift);

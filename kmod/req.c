@@ -68,6 +68,8 @@ void mc_target_init(struct mc_target *target, const struct mc_transport_ops *ops
 	memcpy(target->seg_uuid, seg_uuid, MC_UUID_LEN);
 	target->len = len;
 	target->local = local;
+	target->rights = MC_RIGHT_READ | MC_RIGHT_WRITE;
+	target->gen = 1;
 	target->needs_grant = true;
 	INIT_WORK(&target->release_work, target_release_work);
 }
@@ -323,10 +325,12 @@ static int req_resolve(struct mc_ctx *ctx, struct mc_req *req, const struct mc_s
 	req->mem = req->buf->mem;
 	req->target = mc_seg_handle_get(ctx, sqe->target_id);
 	ret = req->target ? 0 : -ENOENT;
+	if (!ret && !(req->target->rights & (sqe->opcode == MC_OP_WRITE ? MC_RIGHT_WRITE : MC_RIGHT_READ)))
+		ret = -EACCES;
 	if (!ret)
 		ret = check_range(sqe->buf_off, sqe->len, req->mem->len);
 	if (!ret)
-		ret = check_range(sqe->target_off, sqe->len, req->target->len);
+		ret = check_range(sqe->target_off, sqe->len, READ_ONCE(req->target->len));
 	if (!ret)
 		ret = mc_grant_start(ctx, req, sqe);
 	if (ret) {

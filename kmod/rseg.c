@@ -18,13 +18,19 @@
  * @lease: its number
  * @len: bytes
  * @chunk_shift: log2 of the bytes of a chunk
- * @nkeys: entries of @keys
+ * @rights: what requests may do
+ * @needs_grant: requests need one
+ * @gen: generation of its memory
+ * @nkeys: entries of @keys; 0 without rights
  * @keys: remote keys
  */
 struct lease_info {
 	u32 lease;
 	u64 len;
 	u8 chunk_shift;
+	u8 rights;
+	bool needs_grant;
+	u32 gen;
 	u32 nkeys;
 	u32 *keys;
 };
@@ -86,6 +92,11 @@ static int check_info(struct mc_wire_msg *msg, struct lease_info *info)
 		return -E2BIG;
 	info->len = msg->len;
 	info->chunk_shift = msg->chunk_shift;
+	info->rights = msg->rights & (MC_WIRE_RIGHT_READ | MC_WIRE_RIGHT_WRITE);
+	info->needs_grant = !(msg->rights & MC_WIRE_NO_GRANT);
+	info->gen = msg->gen;
+	if (!info->rights)
+		return 0;
 	info->nkeys = n;
 	info->keys = kvmalloc_array(n, sizeof(u32), GFP_KERNEL);
 	return info->keys ? 0 : -ENOMEM;
@@ -140,6 +151,7 @@ static struct mc_rlease *lease_make(struct mc_link *link, struct lease_info *inf
 	lease->lease = info->lease;
 	lease->chunk_shift = info->chunk_shift;
 	lease->nkeys = info->nkeys;
+	lease->len = info->len;
 	swap(lease->keys, info->keys);
 	return lease;
 }
@@ -174,6 +186,9 @@ static struct mc_rseg *make(struct mc_peer *peer, const u8 *seg, struct lease_in
 		return NULL;
 	mc_target_init(&rseg->target, &mc_rdma_ops, seg, info->len, false);
 	INIT_LIST_HEAD(&rseg->leases);
+	rseg->target.rights = info->rights;
+	rseg->target.needs_grant = info->needs_grant;
+	rseg->target.gen = info->gen;
 	rseg->peer = peer;
 	mc_peer_get(peer);
 	return rseg;
@@ -247,14 +262,25 @@ static struct mc_rseg *open_by(struct mc_peer *peer, const u8 *seg, unsigned lon
 {
 	struct mc_rseg *rseg;
 	struct mc_link *link;
+	bool changed;
 	long left;
 
 	for (;;) {
 		mutex_lock(&peer->lock);
 		rseg = find_live(peer, seg);
+		changed = rseg && rseg->changed;
 		mutex_unlock(&peer->lock);
-		if (rseg)
+		if (rseg && !changed)
 			return rseg;
+		if (rseg) {
+			/* What is known of it is not true any more; a work item asks the owner. */
+			mc_target_put(&rseg->target);
+			if (time_after(jiffies, deadline))
+				return ERR_PTR(-ETIMEDOUT);
+			if (schedule_timeout_killable(HZ / 100))
+				return ERR_PTR(-EINTR);
+			continue;
+		}
 		link = mc_peer_link(peer, deadline);
 		if (IS_ERR(link))
 			return ERR_CAST(link);
@@ -280,6 +306,57 @@ struct mc_target *mc_net_seg_open(const u8 *node, const u8 *seg, u64 timeout_ns)
 	rseg = open_by(peer, seg, jiffies + nsecs_to_jiffies64(timeout_ns) + 1);
 	mc_peer_put(peer);
 	return IS_ERR(rseg) ? ERR_CAST(rseg) : &rseg->target;
+}
+
+static int lookup_on(struct mc_cset *set, const char *name, u32 timeout_ms, u8 *seg)
+{
+	struct mc_wire_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL);
+	int ret;
+
+	if (!msg)
+		return -ENOMEM;
+	msg->type = MC_WIRE_SEG_LOOKUP;
+	strscpy(msg->name, name, sizeof(msg->name));
+	ret = call_until(set, msg, jiffies + msecs_to_jiffies(timeout_ms));
+	if (!ret && msg->type != MC_WIRE_SEG_FOUND)
+		ret = -EPROTO;
+	if (!ret)
+		memcpy(seg, msg->seg, MC_UUID_LEN);
+	kfree(msg);
+	return ret;
+}
+
+static int lookup_by(struct mc_peer *peer, const char *name, unsigned long deadline, u8 *seg)
+{
+	struct mc_link *link;
+	long left;
+	int ret;
+
+	for (;;) {
+		link = mc_peer_link(peer, deadline);
+		if (IS_ERR(link))
+			return PTR_ERR(link);
+		left = deadline - jiffies;
+		ret = left > 0 ? lookup_on(&link->set, name, jiffies_to_msecs(left), seg) : -ETIMEDOUT;
+		mc_cset_put(&link->set);
+		if (ret != -ENOTCONN)
+			return ret;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		schedule_timeout_killable(HZ / 50);
+	}
+}
+
+int mc_net_seg_lookup(const u8 *node, const char *name, u64 timeout_ns, u8 *seg)
+{
+	struct mc_peer *peer = mc_peer_find(node);
+	int ret;
+
+	if (!peer)
+		return -EHOSTUNREACH;
+	ret = lookup_by(peer, name, jiffies + nsecs_to_jiffies64(timeout_ns) + 1, seg);
+	mc_peer_put(peer);
+	return ret;
 }
 
 /* With a reference, or NULL. */
@@ -363,12 +440,22 @@ static bool open_elsewhere(struct mc_rseg *rseg)
  * That the owner does not know it, or that it is another one, is the end of a segment, and so is any refusal when it is
  * open on no other link. Returns what is to be freed.
  */
-static struct mc_rlease *settle(struct mc_link *link, struct mc_rseg *rseg, struct mc_rlease *lease, int err, u64 len,
-				u32 revokes)
+static struct mc_rlease *settle(struct mc_link *link, struct mc_rseg *rseg, struct mc_rlease *lease, int err,
+				const struct lease_info *info, u32 revokes)
 {
+	struct mc_target *target = &rseg->target;
+
 	lockdep_assert_held(&link->path->peer->lock);
-	if (!err && len != rseg->target.len)
+	/* An answer that another link's has overtaken: it is asked for again. */
+	if (!err && info->gen < target->gen)
+		return lease;
+	if (!err && (info->len < target->len || info->rights != target->rights))
 		err = -ESTALE;
+	if (!err) {
+		WRITE_ONCE(target->len, info->len);
+		WRITE_ONCE(target->gen, info->gen);
+		rseg->changed = false;
+	}
 	if (err == -ENOENT || err == -ESTALE || (err && !open_elsewhere(rseg)))
 		rseg->stale = true;
 	/* A revocation that found no segment may have been of this lease: it is asked for again. */
@@ -394,7 +481,7 @@ static int reopen_one(struct mc_link *link, struct mc_rseg *rseg)
 		return !lease ? -ENOMEM : ret ?: -ENOTCONN;
 	}
 	mutex_lock(&link->path->peer->lock);
-	lease = settle(link, rseg, lease, ret, info.len, revokes);
+	lease = settle(link, rseg, lease, ret, &info, revokes);
 	mutex_unlock(&link->path->peer->lock);
 	lease_free(lease);
 	queue_work(mc_net_wq, &link->path->peer->pump_work);
@@ -445,6 +532,7 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 	struct mc_rlease *lease;
 	struct mc_rseg *rseg;
 	u8 seg[MC_UUID_LEN];
+	bool changed = msg->type == MC_WIRE_SEG_CHANGED;
 	bool found = false, first = false;	/* other links have leases of their own, each is revoked */
 
 	mutex_lock(&peer->lock);
@@ -455,7 +543,9 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 		memcpy(seg, rseg->target.seg_uuid, MC_UUID_LEN);
 		first = !rseg->stale;
 		trace_mc_revoked(peer->node, seg, lease->lease);
-		rseg->stale = true;
+		rseg->stale |= !changed;
+		rseg->changed |= changed;
+		lease->changed = changed;
 		lease->ack_due = true;
 		found = true;
 	}
@@ -463,7 +553,7 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 		link->revokes++;
 	mutex_unlock(&peer->lock);
 	if (found) {
-		if (first)
+		if (first && !changed)
 			mc_event_seg_gone(peer->node, seg, NULL, 0, MC_REASON_OWNER);
 		queue_work(mc_net_wq, &peer->pump_work);
 		return;
@@ -491,6 +581,13 @@ static bool next_ack(struct mc_link *link, u32 *id)
 		lease->ack_due = false;
 		*id = lease->lease;
 		found = true;
+		if (lease->changed) {
+			/* Not open on this link from now on: its work item opens it again. */
+			list_del(&lease->link);
+			lease_free(lease);
+			if (!link->path->gone)
+				mod_delayed_work(mc_net_wq, &link->path->work, 0);
+		}
 		break;
 	}
 	mutex_unlock(&peer->lock);

@@ -15,22 +15,26 @@ struct mc_wire_msg;
  * @epoch: the link
  * @lease: the owner's number for it
  * @chunk_shift: log2 of the bytes that one key covers
+ * @len: bytes that they cover: less than the segment's while the owner's latest generation is not open on this link
  * @nkeys: entries of @keys
  * @keys: remote keys by chunk
  * @refused: the owner could not open it over this link: others are used
  * @posted: slices on the wire
  * @ack_due: the owner revoked it and waits until @posted is 0
+ * @changed: because the segment has grown: it is opened again
  */
 struct mc_rlease {
 	struct list_head link;
 	u32 epoch;
 	u32 lease;
 	u8 chunk_shift;
+	u64 len;
 	u32 nkeys;
 	u32 *keys;
 	bool refused;
 	u32 posted;
 	bool ack_due;
+	bool changed;
 };
 
 /**
@@ -40,6 +44,7 @@ struct mc_rlease {
  * @link: in the peer's list
  * @leases: one for each live link
  * @stale: it is gone for good: requests end with ESTALE
+ * @changed: the owner said that it has grown and has not said yet how far
  */
 struct mc_rseg {
 	struct mc_target target;
@@ -47,6 +52,7 @@ struct mc_rseg {
 	struct list_head link;
 	struct list_head leases;
 	bool stale;
+	bool changed;
 };
 
 /**
@@ -60,7 +66,7 @@ int mc_rseg_reopen(struct mc_link *link);
 struct mc_rlease *mc_rseg_lease(struct mc_rseg *rseg, u32 epoch);	/* peer->lock held */
 void mc_rseg_drop_link(struct mc_link *link);	/* peer->lock held: nothing is posted on it any more */
 void mc_rseg_all_stale(struct mc_peer *peer);	/* peer->lock held */
-void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg);	/* the owner takes one back */
+void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg);	/* the owner takes a lease back */
 void mc_rseg_acks(struct mc_link *link);	/* send the acknowledgements that are due */
 
 static inline struct mc_rseg *mc_to_rseg(struct mc_target *target)

@@ -33,7 +33,7 @@ void mc_seg_exit(void)
 	wait_event(segs_wait, !atomic_read(&segs_alive));
 }
 
-void mc_seg_init(struct mc_seg *seg, const struct mc_seg_ops *ops, const char *name, u64 len)
+void mc_seg_init(struct mc_seg *seg, const struct mc_seg_ops *ops, const char *name, u64 len, u32 rights)
 {
 	u8 uuid[MC_UUID_LEN];
 
@@ -41,6 +41,7 @@ void mc_seg_init(struct mc_seg *seg, const struct mc_seg_ops *ops, const char *n
 	seg->ops = ops;
 	generate_random_uuid(uuid);
 	mc_target_init(&seg->target, &mc_local_ops, uuid, len, true);
+	seg->target.rights = rights;
 	mc_seg_get(seg);	/* for all of target's references together: mc_local_ops.release */
 	strscpy(seg->name, name, sizeof(seg->name));
 	RCU_INIT_POINTER(seg->desc, NULL);
@@ -75,6 +76,21 @@ void mc_seg_put(struct mc_seg *seg)
 
 /* ---- descriptors ---- */
 
+/* At once, while local requests may still be copying: a peer must not wait for them to learn that it is over. */
+static void desc_tell_work(struct work_struct *work)
+{
+	struct mc_seg_desc *desc = container_of(work, struct mc_seg_desc, tell_work);
+
+	mc_net_tell_mem(desc->mem);
+	mc_seg_desc_put(desc);
+}
+
+/* The life reference of a descriptor that is not the current one any more goes on to its tell work. */
+static void desc_end(struct mc_seg_desc *desc)
+{
+	queue_work(mc_wq, &desc->tell_work);
+}
+
 static void desc_release_work(struct work_struct *work)
 {
 	struct mc_seg_desc *desc = container_of(work, struct mc_seg_desc, release_work);
@@ -99,6 +115,7 @@ struct mc_seg_desc *mc_seg_desc_new(struct mc_seg *seg, struct mc_mem *mem, u32 
 	desc->gen = gen;
 	desc->len = mem->len;
 	desc->mem = mem;
+	INIT_WORK(&desc->tell_work, desc_tell_work);
 	INIT_WORK(&desc->release_work, desc_release_work);
 	return desc;
 }
@@ -146,6 +163,26 @@ int mc_seg_publish(struct mc_seg *seg, struct mc_seg_desc *desc)
 	return ret;
 }
 
+int mc_seg_replace(struct mc_seg *seg, struct mc_seg_desc *desc)
+{
+	struct mc_seg_desc *old;
+
+	mutex_lock(&segs_lock);
+	old = rcu_dereference_protected(seg->desc, lockdep_is_held(&segs_lock));
+	if (old) {
+		mc_seg_get(seg);	/* the descriptor's */
+		rcu_assign_pointer(seg->desc, desc);
+		/* After the descriptor: whoever sees the length finds the pages. */
+		smp_store_release(&seg->target.len, desc->len);
+		WRITE_ONCE(seg->target.gen, desc->gen);
+	}
+	mutex_unlock(&segs_lock);
+	if (!old)
+		return -ESTALE;
+	desc_end(old);
+	return 0;
+}
+
 bool mc_seg_retire(struct mc_seg *seg)
 {
 	struct mc_seg_desc *desc;
@@ -160,7 +197,7 @@ bool mc_seg_retire(struct mc_seg *seg)
 	if (!desc)
 		return false;
 	mc_target_put(&seg->target);
-	mc_seg_desc_put(desc);
+	desc_end(desc);
 	mc_seg_put(seg);
 	return true;
 }
@@ -177,6 +214,21 @@ struct mc_seg *mc_seg_find(const u8 *uuid)
 out:
 	rcu_read_unlock();
 	return seg;
+}
+
+struct mc_seg *mc_seg_find_name(const char *name)
+{
+	struct mc_seg *seg, *found = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(seg, &segs_list, link) {
+		if (strcmp(seg->name, name) || !kref_get_unless_zero(&seg->kref))
+			continue;
+		found = seg;
+		break;
+	}
+	rcu_read_unlock();
+	return found;
 }
 
 struct mc_seg *mc_seg_nth(unsigned long n, const struct mc_seg_ops *ops)

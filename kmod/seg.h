@@ -38,6 +38,8 @@ struct mc_seg;
  * @gen: from 1
  * @len: bytes
  * @mem: pages; goes in the release work
+ * @priv: the owner's
+ * @tell_work: tells the peers that it ends; has an io reference
  * @release_work: see the top of this file
  * @rcu: frees it
  */
@@ -47,13 +49,15 @@ struct mc_seg_desc {
 	u32 gen;
 	u64 len;
 	struct mc_mem *mem;
+	void *priv;
+	struct work_struct tell_work;
 	struct work_struct release_work;
 	struct rcu_head rcu;
 };
 
 /**
  * struct mc_seg_ops - what differs between the owners
- * @drained: the pages of a descriptor are gone; may sleep
+ * @drained: nothing uses the pages of a descriptor any more and its memory is released; may sleep
  * @free: the last reference to the structure is gone; must let an RCU grace period pass before the memory goes; does
  *	not sleep
  */
@@ -94,10 +98,11 @@ void mc_seg_exit(void);	/* waits until no segment is left */
  * @ops: the owner's
  * @name: 1 to MC_NAME_LEN - 1 bytes
  * @len: bytes
+ * @rights: what requests may do
  *
  * The caller has the table's reference and that of the target, until mc_seg_publish() succeeds or mc_seg_abandon().
  */
-void mc_seg_init(struct mc_seg *seg, const struct mc_seg_ops *ops, const char *name, u64 len);
+void mc_seg_init(struct mc_seg *seg, const struct mc_seg_ops *ops, const char *name, u64 len, u32 rights);
 void mc_seg_abandon(struct mc_seg *seg);	/* instead of publishing; @seg may be gone */
 
 /**
@@ -120,6 +125,17 @@ struct mc_seg_desc *mc_seg_desc_new(struct mc_seg *seg, struct mc_mem *mem, u32 
 int mc_seg_publish(struct mc_seg *seg, struct mc_seg_desc *desc);
 
 /**
+ * mc_seg_replace - publish the next generation
+ * @seg: published segment; changes of one segment exclude one another (the owner's lock)
+ * @desc: descriptor, of at least as many bytes
+ *
+ * The old one's pages go when nobody uses them. Peers are told at once.
+ *
+ * Return: 0, -ESTALE: the segment was retired.
+ */
+int mc_seg_replace(struct mc_seg *seg, struct mc_seg_desc *desc);
+
+/**
  * mc_seg_retire - begin the end of a segment
  * @seg: published segment; may be gone on return unless the caller has a reference
  *
@@ -137,6 +153,8 @@ bool mc_seg_retire(struct mc_seg *seg);
  * Return: segment with a reference (mc_seg_put()), or NULL.
  */
 struct mc_seg *mc_seg_find(const u8 *uuid);
+
+struct mc_seg *mc_seg_find_name(const char *name);	/* the same by name */
 
 /**
  * mc_seg_nth - the n-th live segment of an owner's kind
@@ -166,6 +184,12 @@ struct mc_target *mc_seg_open(const u8 *uuid);
  */
 struct mc_seg_desc *mc_seg_desc_get(struct mc_seg *seg);
 void mc_seg_desc_put(struct mc_seg_desc *desc);	/* does not sleep */
+
+/* Has it no memory (any more)? It was retired, unless it is not published yet. */
+static inline bool mc_seg_dead(struct mc_seg *seg)
+{
+	return !rcu_access_pointer(seg->desc);
+}
 
 /**
  * mc_seg_desc_tryget - one reference more, unless its pages are on their way out

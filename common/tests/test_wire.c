@@ -41,6 +41,10 @@ static void make(struct mc_wire_msg *m, unsigned int type)
 		m->lease = 3;
 		m->len = 1ULL << 40;
 		m->chunk_shift = 21;
+		m->rights = MC_WIRE_RIGHT_READ;
+		m->gen = 4;
+	} else if (type == MC_WIRE_SEG_LOOKUP) {
+		strcpy(m->name, "kv-cache");
 	}
 }
 
@@ -105,6 +109,44 @@ static void test_bad(void **state)
 	assert_int_equal(mc_wire_decode(&out, buf, (uint32_t)n), -EINVAL);
 }
 
+/* What version 1.0 sent ends before rights and generation. */
+static void test_old_info(void **state)
+{
+	uint8_t buf[MC_WIRE_MSG_MAX];
+	struct mc_wire_msg in, out;
+	int n;
+
+	(void)state;
+	make(&in, MC_WIRE_SEG_INFO);
+	n = mc_wire_encode(&in, buf) - 5;
+	buf[4] = (uint8_t)n;
+	assert_int_equal(mc_wire_decode(&out, buf, (uint32_t)n), 0);
+	assert_int_equal(out.rights, MC_WIRE_RIGHT_READ | MC_WIRE_RIGHT_WRITE);
+	assert_int_equal(out.gen, 0);
+	assert_int_equal(out.len, in.len);
+	/* Rights that nobody knows are malformed, not ignored. */
+	n = mc_wire_encode(&in, buf);
+	buf[n - 5] = 8;
+	assert_int_equal(mc_wire_decode(&out, buf, (uint32_t)n), -EINVAL);
+}
+
+static void test_names(void **state)
+{
+	uint8_t buf[MC_WIRE_MSG_MAX];
+	struct mc_wire_msg in, out;
+	int n;
+
+	(void)state;
+	make(&in, MC_WIRE_SEG_LOOKUP);
+	n = mc_wire_encode(&in, buf);
+	memset(buf + MC_WIRE_HDR_LEN, 'x', MC_WIRE_NAME);
+	assert_int_equal(mc_wire_decode(&out, buf, (uint32_t)n), -EINVAL);
+	buf[n - 1] = 0;
+	assert_int_equal(mc_wire_decode(&out, buf, (uint32_t)n), 0);
+	buf[MC_WIRE_HDR_LEN] = 0;
+	assert_int_equal(mc_wire_decode(&out, buf, (uint32_t)n), -EINVAL);
+}
+
 static void test_random(void **state)
 {
 	uint8_t buf[MC_WIRE_MSG_MAX];
@@ -160,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_roundtrip),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_old_info), cmocka_unit_test(test_names),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_req),
 	};

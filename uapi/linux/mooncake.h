@@ -34,6 +34,8 @@
 #define MC_MAX_RING_ENTRIES	32768
 #define MC_MAX_BUFFERS		4096	/* an open file */
 #define MC_MAX_SEGMENTS		4096	/* opened by an open file */
+#define MC_MAX_EXPORTS		1024	/* segments that an open file exports */
+#define MC_MAX_EXPORT_BUFS	4096	/* buffers of one exported segment */
 #define MC_MAX_GRANTS		65536	/* loaded by an open file */
 #define MC_MAX_GRANT_BATCH	1024	/* of one MC_IOC_GRANT_ADD or MC_IOC_GRANT_DEL */
 #define MC_MAX_BUF_LEN		(1ULL << 40)
@@ -94,7 +96,7 @@ struct mc_info {
  *
  * The mapping must be writable: anonymous memory, shmem/memfd or hugetlb. Pages stay pinned until the buffer is
  * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user unless CAP_IPC_LOCK.
- * Other nodes can never address a buffer.
+ * Other nodes can't address a buffer unless it is exported (MC_IOC_SEG_EXPORT).
  *
  * Errors: EINVAL (length 0, wrap-around, too long), EFAULT (a page is not mapped or not writable), EOPNOTSUPP (file
  * or device mapping), ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers),
@@ -115,26 +117,39 @@ struct mc_buf_reg {
  * @id: the handle
  *
  * Returns 0 at once, never EBUSY: requests in flight end by themselves (whole, or ECANCELED when they had not
- * started), then memory is let go in the background. A second call is ENOENT.
+ * started), then memory is let go in the background. A second call is ENOENT. The segments that an unregistered buffer
+ * is part of end with it.
  */
 struct mc_handle {
 	__u32 size;
 	__u32 id;
 };
 
+/*
+ * What a segment's owner lets others do. A request that needs more ends with EACCES before anything is sent, and the
+ * registrations at the owner allow no more either.
+ */
+#define MC_RIGHT_READ		(1U << 0)
+#define MC_RIGHT_WRITE		(1U << 1)
+
 /**
  * struct mc_seg_open - MC_IOC_SEG_OPEN: open a segment of this or another node
- * @size: sizeof(struct mc_seg_open)
+ * @size: sizeof(struct mc_seg_open), or up to @out_flags inclusive: the first version
  * @flags: must be 0
  * @node_uuid: node that owns it
- * @seg_uuid: the segment
+ * @seg_uuid: the segment; zero to open it by name
  * @timeout_ns: how long to wait for the other node, 0 means 5 s
- * @out_len: bytes of the segment
+ * @out_len: bytes of the segment; an exported one may grow: open it again to see how far
  * @out_id: handle
  * @out_flags: MC_SEG_LOCAL when it lives on this node, MC_SEG_NEEDS_GRANT when requests need a grant: it is a pool
+ * @name: the name it was exported or created under, when @seg_uuid is zero; leading '/' don't count. Else empty
+ * @out_seg_uuid: the segment, whichever way it was named
+ * @out_rights: MC_RIGHT_* that its owner gives; 0: none
+ * @out_gen: generation of its memory; grows with each buffer that is added
  *
- * Errors: EHOSTUNREACH (no such peer, or no rail leads to it), ENOENT (the node has no such segment), EACCES (the
- * peer could not prove that it knows the cluster key), EPROTO (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
+ * Errors: EINVAL (neither or both of UUID and name, no NUL in the name), EHOSTUNREACH (no such peer, or no rail leads to
+ * it), ENOENT (the node has no such segment), EACCES (the peer could not prove that it knows the cluster key), EPROTO
+ * (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
  */
 struct mc_seg_open {
 	__u32 size;
@@ -145,10 +160,65 @@ struct mc_seg_open {
 	__aligned_u64 out_len;
 	__u32 out_id;
 	__u32 out_flags;
+	__u8  name[MC_NAME_LEN];
+	__u8  out_seg_uuid[MC_UUID_LEN];
+	__u32 out_rights;
+	__u32 out_gen;
 };
 
 #define MC_SEG_LOCAL		(1U << 0)
 #define MC_SEG_NEEDS_GRANT	(1U << 1)
+
+/**
+ * struct mc_seg_export - MC_IOC_SEG_EXPORT: let others open a buffer
+ * @size: sizeof(struct mc_seg_export)
+ * @flags: must be 0
+ * @buf_id: the buffer; it must consist of whole pages
+ * @rights: MC_RIGHT_READ, both rights, or 0: others may open it and see its size, no more
+ * @name: what others open it by; leading '/' don't count. Printable, unique among the live segments of the node
+ * @out_seg_uuid: the segment: random, new each time a name comes into use
+ * @out_off: where the buffer begins in the segment
+ * @out_len: bytes of the segment
+ * @out_gen: generation of its memory, from 1
+ * @resv: must be 0
+ *
+ * A name that this file exports already: the buffer is added to the end of that segment, with the same rights, and its
+ * UUID stays. Peers that have it open are told and then can reach the new end too; requests in flight go on.
+ *
+ * The segment ends with MC_IOC_SEG_UNEXPORT, with the open file, and when one of its buffers is unregistered: requests
+ * of others end with ESTALE at once. A buffer may be in several segments, once in each.
+ *
+ * Errors: EINVAL (name, rights, a buffer that does not begin and end at a page), ENOENT (no such buffer), EEXIST (the name
+ * is in use and not by this file, or the buffer is in that segment already), EACCES (other rights than the segment has),
+ * ENOSPC (MC_MAX_EXPORTS, MC_MAX_EXPORT_BUFS), ENOMEM.
+ */
+struct mc_seg_export {
+	__u32 size;
+	__u32 flags;
+	__u32 buf_id;
+	__u32 rights;
+	__u8  name[MC_NAME_LEN];
+	__u8  out_seg_uuid[MC_UUID_LEN];
+	__aligned_u64 out_off;
+	__aligned_u64 out_len;
+	__u32 out_gen;
+	__u32 resv;
+};
+
+/**
+ * struct mc_seg_unexport - MC_IOC_SEG_UNEXPORT: end a segment of this file
+ * @size: sizeof(struct mc_seg_unexport)
+ * @flags: must be 0
+ * @seg_uuid: the segment
+ *
+ * Returns 0 at once: what peers have on the wire runs out or is fenced in the background, until then the pages stay
+ * pinned. A second call, and a segment that is not this file's: ENOENT.
+ */
+struct mc_seg_unexport {
+	__u32 size;
+	__u32 flags;
+	__u8  seg_uuid[MC_UUID_LEN];
+};
 
 /*
  * Rings: one pair per open file, set up once (EEXIST afterwards). Both areas come from mmap() of the device:
@@ -243,6 +313,9 @@ struct mc_ring_setup {
  * the buffer or segment), EACCES (a pool without a grant, or outside what the grant allows), ETIME (the grant has
  * ended). Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner
  * withdrew the segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
+ * the buffer or segment), EACCES (a pool without a grant, outside what the grant allows, or against the segment's rights), ETIME (the grant has ended).
+ * Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the
+ * segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
  */
 struct mc_sqe {
 	__u8  opcode;
@@ -428,5 +501,8 @@ struct mc_grant_del {
 #define MC_IOC_EVENTFD		_IOW(MC_IOC_MAGIC, 0x07, struct mc_eventfd)
 #define MC_IOC_GRANT_ADD	_IOWR(MC_IOC_MAGIC, 0x08, struct mc_grant_add)
 #define MC_IOC_GRANT_DEL	_IOWR(MC_IOC_MAGIC, 0x09, struct mc_grant_del)
+
+#define MC_IOC_SEG_EXPORT	_IOWR(MC_IOC_MAGIC, 0x0b, struct mc_seg_export)
+#define MC_IOC_SEG_UNEXPORT	_IOW(MC_IOC_MAGIC, 0x0c, struct mc_seg_unexport)
 
 #endif /* _UAPI_LINUX_MOONCAKE_H */

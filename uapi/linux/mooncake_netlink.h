@@ -27,6 +27,8 @@
  *   POOL_CREATE   NAME LEN [NUMA_NODE] [PAGE_SIZE]       -> SEG_UUID; EEXIST (name), EINVAL, ENOMEM
  *   POOL_DESTROY  SEG_UUID                               0 at once, drains in the background, again ENOENT
  *   POOL_GET      dump: SEG_UUID NAME LEN NUMA_NODE PAGE_SIZE STATE LEASES
+ *   SEG_GET       dump: SEG_UUID NAME LEN RIGHTS GEN STATE LEASES [PID UID]   pools and exported segments; PID and UID
+ *                                                        of who opened the file that owns it
  *   BUF_GET       dump: BUF_ID PID UID LEN PINNED STATE
  *   FAULT_SET     NAME VALUE                             builds with fault hooks only (EOPNOTSUPP otherwise)
  *   STAT_GET      dump: TRANSPORT OP REQS ERRORS BYTES HIST, one for each transport and operation, of the whole node
@@ -79,6 +81,7 @@ enum mc_genl_cmd {
 	MC_CMD_EVENT_RAIL_PAUSED,
 	MC_CMD_STAT_GET,
 	MC_CMD_RAIL_SET,
+	MC_CMD_SEG_GET,
 	__MC_CMD_MAX,
 };
 #define MC_CMD_MAX (__MC_CMD_MAX - 1)
@@ -156,6 +159,8 @@ enum mc_genl_attr {
 	MC_ATTR_GID_INDEX,	/* s32: the rail's entry in its port's GID table, -1: none */
 	MC_ATTR_GID_REASON,	/* string: why that one */
 	MC_ATTR_ACK_TIMEOUT,	/* u32, 4.096 us times two to this power between two tries */
+	MC_ATTR_RIGHTS,		/* u32, MC_RIGHT_* of the device's header */
+	MC_ATTR_GEN,		/* u32, generation of a segment's memory */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)

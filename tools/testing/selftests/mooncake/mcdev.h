@@ -160,6 +160,40 @@ static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg
 	return ret;
 }
 
+static inline int mcdev_seg_open_name(int fd, const uint8_t *node, const char *name, uint32_t *id, struct mc_seg_open *out)
+{
+	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = 10 * SEC };
+	int ret;
+
+	memcpy(o.node_uuid, node, 16);
+	strncpy((char *)o.name, name, sizeof(o.name));
+	ret = mc_ioctl(fd, MC_IOC_SEG_OPEN, &o);
+	*id = o.out_id;
+	if (out)
+		*out = o;
+	return ret;
+}
+
+static inline int mcdev_export(int fd, uint32_t buf, const char *name, uint32_t rights, struct mc_seg_export *out)
+{
+	struct mc_seg_export e = { .size = sizeof(e), .buf_id = buf, .rights = rights };
+	int ret;
+
+	strncpy((char *)e.name, name, sizeof(e.name));
+	ret = mc_ioctl(fd, MC_IOC_SEG_EXPORT, &e);
+	if (out)
+		*out = e;
+	return ret;
+}
+
+static inline int mcdev_unexport(int fd, const uint8_t *seg)
+{
+	struct mc_seg_unexport u = { .size = sizeof(u) };
+
+	memcpy(u.seg_uuid, seg, 16);
+	return mc_ioctl(fd, MC_IOC_SEG_UNEXPORT, &u);
+}
+
 static inline struct mc_sqe mcdev_sqe(uint8_t op, uint32_t buf, uint64_t buf_off, uint32_t seg, uint64_t seg_off,
 				      uint64_t len, uint64_t cookie)
 {
