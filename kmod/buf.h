@@ -10,6 +10,7 @@
 #define MC_BUF_H
 
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include <linux/mooncake.h>
@@ -24,7 +25,8 @@ struct mc_mem;
  * @io: see the top of this file
  * @ctx: open file, with a reference
  * @mem: its pages
- * @addr: user address, for people
+ * @addr: user address
+ * @range: in the file's tree of registered ranges, until it is unregistered
  * @len: bytes; @mem may be gone while this is still listed
  * @pinned: bytes of its pages, likewise
  * @link: in the list of all buffers, until it is freed
@@ -37,6 +39,7 @@ struct mc_buf {
 	struct mc_ctx *ctx;
 	struct mc_mem *mem;
 	u64 addr;
+	struct rb_node range;
 	u64 len;
 	u64 pinned;
 	struct list_head link;
@@ -44,6 +47,7 @@ struct mc_buf {
 };
 
 int mc_buf_register(struct mc_ctx *ctx, struct mc_buf_reg *arg);
+int mc_buf_register_batch(struct mc_ctx *ctx, struct mc_buf_reg_batch *arg);
 int mc_buf_unregister(struct mc_ctx *ctx, u32 id);
 void mc_buf_unregister_all(struct mc_ctx *ctx);
 

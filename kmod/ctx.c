@@ -84,6 +84,7 @@ struct mc_ctx *mc_ctx_create(void)
 	mutex_init(&ctx->export_lock);
 	INIT_LIST_HEAD(&ctx->exports);
 	mc_handle_init(&ctx->bufs);
+	ctx->ranges = RB_ROOT;
 	mc_handle_init(&ctx->segs);
 	mc_handle_init(&ctx->grants);
 	INIT_WORK(&ctx->close_work, ctx_close_work);
@@ -195,7 +196,7 @@ static int seg_resolve(const struct mc_seg_open *arg, bool local, u64 timeout, u
 	memcpy(uuid, arg->seg_uuid, MC_UUID_LEN);
 	if (by_uuid)
 		return memchr_inv(arg->name, 0, MC_NAME_LEN) ? -EINVAL : 0;
-	if (arg->name[MC_NAME_LEN - 1] || mc_name_trim(arg->name, name))
+	if (mc_name_trim(arg->name, name))
 		return -EINVAL;
 	if (!local)
 		return mc_net_seg_lookup(arg->node_uuid, name, timeout, uuid);

@@ -17,6 +17,7 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -48,13 +49,14 @@ struct mc_handle_tab {
  * struct mc_ctx - one open file
  * @kref: see the top of this file
  * @link: in the list of all contexts
- * @lock: protects @reqs, @dying
+ * @lock: protects @reqs, @dying, @ranges
  * @reqs: requests that have not completed
  * @dying: set by release(): no new requests
  * @acct: who pays for pinned pages
  * @ring: rings, NULL until MC_IOC_RING_SETUP; set once
  * @setup_lock: one MC_IOC_RING_SETUP or MC_IOC_EVENTFD at a time
  * @bufs: buffer handles
+ * @ranges: address ranges of the registered buffers (struct mc_buf.range)
  * @segs: segment handles
  * @grants: loaded grants
  * @export_lock: see useg.h
@@ -75,6 +77,7 @@ struct mc_ctx {
 	struct mc_ring *ring;
 	struct mutex setup_lock;
 	struct mc_handle_tab bufs;
+	struct rb_root ranges;
 	struct mc_handle_tab segs;
 	struct mc_handle_tab grants;
 	struct mutex export_lock;

@@ -19,6 +19,7 @@
 union mc_arg {
 	struct mc_info info;
 	struct mc_buf_reg buf_reg;
+	struct mc_buf_reg_batch buf_reg_batch;
 	struct mc_handle handle;
 	struct mc_seg_open seg_open;
 	struct mc_ring_setup ring_setup;
@@ -65,6 +66,11 @@ static int op_info(struct mc_ctx *ctx, union mc_arg *arg)
 static int op_buf_reg(struct mc_ctx *ctx, union mc_arg *arg)
 {
 	return mc_buf_register(ctx, &arg->buf_reg);
+}
+
+static int op_buf_reg_batch(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return mc_buf_register_batch(ctx, &arg->buf_reg_batch);
 }
 
 static int op_buf_unreg(struct mc_ctx *ctx, union mc_arg *arg)
@@ -171,6 +177,7 @@ static const struct mc_op mc_ops[] = {
 	OP(MC_IOC_EVENTFD, struct mc_eventfd, op_eventfd, false),
 	OP(MC_IOC_GRANT_ADD, struct mc_grant_add, op_grant_add, false),
 	OP(MC_IOC_GRANT_DEL, struct mc_grant_del, op_grant_del, false),
+	OP(MC_IOC_BUF_REG_BATCH, struct mc_buf_reg_batch, op_buf_reg_batch, true),
 	OP(MC_IOC_SEG_EXPORT, struct mc_seg_export, op_seg_export, false),
 	OP(MC_IOC_SEG_UNEXPORT, struct mc_seg_unexport, op_seg_unexport, false),
 };

@@ -2,6 +2,7 @@
 /* Pages: pinned from user memory and paid for, or allocated for pools. */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
@@ -10,6 +11,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 #include <linux/slab.h>
+#include <linux/uidgid.h>
 
 #include "compat.h"
 #include "fault.h"
@@ -62,8 +64,13 @@ static int acct_charge(struct mc_acct *acct, unsigned long npages)
 	do {
 		if (check_add_overflow(old, npages, &new))
 			return -ENOMEM;
-		if (new > limit && !capable(CAP_IPC_LOCK))
+		if (new > limit && !capable(CAP_IPC_LOCK)) {
+			pr_info_ratelimited("mooncake: user %u: RLIMIT_MEMLOCK is %lu KiB, %lu in use, %lu more wanted\n",
+					    from_kuid_munged(&init_user_ns, acct->user->uid),
+					    limit << (PAGE_SHIFT - 10), old << (PAGE_SHIFT - 10),
+					    npages << (PAGE_SHIFT - 10));
 			return -ENOMEM;
+		}
 	} while (!atomic_long_try_cmpxchg(&acct->user->locked_vm, (long *)&old, new));
 	atomic64_add(npages, &acct->mm->pinned_vm);
 	atomic64_add(npages, &pinned_pages);
@@ -77,43 +84,61 @@ static void acct_uncharge(struct mc_acct *acct, unsigned long npages)
 	WARN_ON_ONCE(atomic64_sub_return(npages, &pinned_pages) < 0);
 }
 
-static bool vma_kind_ok(struct vm_area_struct *vma)
+/* Is it of a kind whose pages stay put? NULL, or what it is. */
+static const char *vma_refused(struct vm_area_struct *vma)
 {
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
-		return false;
-	if (!vma->vm_file || is_vm_hugetlb_page(vma))
-		return true;
-	return mc_mapping_is_shmem(vma->vm_file->f_mapping);
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP) || (vma->vm_file && S_ISCHR(file_inode(vma->vm_file)->i_mode)))
+		return "a mapping of a device";
+	if (!vma->vm_file || is_vm_hugetlb_page(vma) || mc_mapping_is_shmem(vma->vm_file->f_mapping))
+		return NULL;
+	return "a mapping of a file";
 }
 
-/* Is all of [start, end) mapped, writable and of a kind whose pages stay put? The mmap lock is held. */
+static int refuse(unsigned long at, const char *what, int err)
+{
+	pr_info_ratelimited("mooncake: process %d can't register %#lx: %s\n", task_tgid_nr(current), at, what);
+	return err;
+}
+
+/* Is all of [start, end) mapped, writable and of a usable kind? The mmap lock is held. */
 static int check_vmas(unsigned long start, unsigned long end)
 {
 	while (start < end) {
 		struct vm_area_struct *vma = find_vma(current->mm, start);
+		const char *what;
 
-		if (!vma || vma->vm_start > start || !(vma->vm_flags & VM_WRITE))
-			return -EFAULT;
-		if (!vma_kind_ok(vma))
-			return -EOPNOTSUPP;
+		if (!vma || vma->vm_start > start)
+			return refuse(start, "nothing is mapped there", -EFAULT);
+		what = vma_refused(vma);
+		if (what)
+			return refuse(start, what, -EOPNOTSUPP);
+		if (!(vma->vm_flags & VM_WRITE))
+			return refuse(start, "the mapping is not writable", -EFAULT);
 		start = vma->vm_end;
 	}
 	return 0;
 }
 
+/*
+ * A page that only userspace can provide (userfaultfd) is EFAULT at once: without a way to drop the mmap lock the fault
+ * is not waited for. Pages that can't move out of a movable zone just now are tried again.
+ */
 static long pin_step(unsigned long start, unsigned long n, struct page **pages)
 {
+	int tries = 3;
 	long got;
-	int ret;
 
 	if (mc_fault_hit(pin))
 		return -ENOMEM;
-	if (mmap_read_lock_killable(current->mm))
-		return -EINTR;
-	ret = check_vmas(start, start + n * PAGE_SIZE);
-	got = ret ?: mc_pin_user_pages(start, n, FOLL_WRITE | FOLL_LONGTERM, pages);
-	mmap_read_unlock(current->mm);
-	return got == 0 ? -EFAULT : got;
+	do {
+		if (mmap_read_lock_killable(current->mm))
+			return -EINTR;
+		got = check_vmas(start, start + n * PAGE_SIZE);
+		if (!got)
+			got = mc_pin_user_pages(start, n, FOLL_WRITE | FOLL_LONGTERM, pages) ?: -EFAULT;
+		mmap_read_unlock(current->mm);
+	} while (got == -EAGAIN && --tries);
+	return got == -EAGAIN ? -ENOMEM : got;
 }
 
 static int pin_all(struct mc_mem *mem, unsigned long start)

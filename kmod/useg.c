@@ -47,9 +47,11 @@ int mc_name_trim(const u8 *name, char *out)
 {
 	size_t i, n;
 
-	while (*name == '/' && name[1])
+	if (name[MC_NAME_LEN - 1])
+		return -EINVAL;
+	while (*name == '/')	/* ends at the closing NUL at the latest */
 		name++;
-	n = strnlen(name, MC_NAME_LEN);
+	n = strlen(name);
 	memset(out, 0, MC_NAME_LEN);
 	memcpy(out, name, n);
 	for (i = 0; i < n; i++)
@@ -258,7 +260,7 @@ int mc_useg_export(struct mc_ctx *ctx, struct mc_seg_export *arg)
 	int ret;
 
 	if (arg->flags || arg->resv || arg->rights & ~(MC_RIGHT_READ | MC_RIGHT_WRITE) ||
-	    arg->rights == MC_RIGHT_WRITE || arg->name[MC_NAME_LEN - 1] || mc_name_trim(arg->name, name))
+	    arg->rights == MC_RIGHT_WRITE || mc_name_trim(arg->name, name))
 		return -EINVAL;
 	buf = mc_buf_get(ctx, arg->buf_id);
 	if (!buf)

@@ -11,7 +11,7 @@
  *     Bytes beyond what the kernel knows must be zero, else E2BIG. Reserved members and unknown flags must be zero,
  *     else EINVAL.
  *   - Members named out_* are results; the kernel writes them only when it says so.
- *   - Everything belongs to the open file, not to a process. MC_IOC_BUF_REG needs the address space that opened the
+ *   - Everything belongs to the open file, not to a process. MC_IOC_BUF_REG(_BATCH) needs the address space that opened the
  *     file (EACCES in any other); everything else may be called by whoever holds the descriptor.
  *   - Handles (buffer and segment ids) are never zero and carry a generation: a stale, foreign or random one is ENOENT.
  *
@@ -33,6 +33,7 @@
 /* Limits; MC_IOC_INFO reports the values in force. */
 #define MC_MAX_RING_ENTRIES	32768
 #define MC_MAX_BUFFERS		4096	/* an open file */
+#define MC_MAX_BUF_BATCH	1024	/* of one MC_IOC_BUF_REG_BATCH */
 #define MC_MAX_SEGMENTS		4096	/* opened by an open file */
 #define MC_MAX_EXPORTS		1024	/* segments that an open file exports */
 #define MC_MAX_EXPORT_BUFS	4096	/* buffers of one exported segment */
@@ -95,12 +96,14 @@ struct mc_info {
  * @resv: must be 0
  *
  * The mapping must be writable: anonymous memory, shmem/memfd or hugetlb. Pages stay pinned until the buffer is
- * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user unless CAP_IPC_LOCK.
+ * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user unless CAP_IPC_LOCK. Buffers of
+ * one file don't overlap; they may touch, and a range that was unregistered may be registered again at once.
  * Other nodes can't address a buffer unless it is exported (MC_IOC_SEG_EXPORT).
  *
- * Errors: EINVAL (length 0, wrap-around, too long), EFAULT (a page is not mapped or not writable), EOPNOTSUPP (file
- * or device mapping), ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers),
- * EINTR (killed). After an error nothing is pinned.
+ * Errors: EINVAL (length 0, wrap-around, too long), EEXIST (overlaps a buffer of this file), EFAULT (a page is not
+ * mapped, not writable or can't be had), EOPNOTSUPP (a mapping of a file or of a device, the rings of this one included),
+ * ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers), EINTR (killed). After an
+ * error nothing is pinned. The kernel log says which mapping it was or how much was asked beyond which limit.
  */
 struct mc_buf_reg {
 	__u32 size;
@@ -109,6 +112,40 @@ struct mc_buf_reg {
 	__aligned_u64 len;
 	__u32 out_id;
 	__u32 resv;
+};
+
+/**
+ * struct mc_buf_item - one range of MC_IOC_BUF_REG_BATCH
+ * @addr: start
+ * @len: bytes
+ * @out_id: handle
+ * @resv: must be 0
+ */
+struct mc_buf_item {
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 out_id;
+	__u32 resv;
+};
+
+/**
+ * struct mc_buf_reg_batch - MC_IOC_BUF_REG_BATCH: register many ranges or none
+ * @size: sizeof(struct mc_buf_reg_batch)
+ * @flags: must be 0
+ * @count: entries, 1 to MC_MAX_BUF_BATCH
+ * @out_index: after an error about one entry its number, else @count
+ * @items: address of @count struct mc_buf_item; the handles are written after all have succeeded
+ *
+ * All entries are checked, also against each other, before the first page is pinned. An error takes back what was
+ * registered, last one first. Errors: those of MC_IOC_BUF_REG, for the first entry that has one (of two that overlap,
+ * the later one); E2BIG (too many entries).
+ */
+struct mc_buf_reg_batch {
+	__u32 size;
+	__u32 flags;
+	__u32 count;
+	__u32 out_index;
+	__aligned_u64 items;
 };
 
 /**
@@ -502,6 +539,7 @@ struct mc_grant_del {
 #define MC_IOC_GRANT_ADD	_IOWR(MC_IOC_MAGIC, 0x08, struct mc_grant_add)
 #define MC_IOC_GRANT_DEL	_IOWR(MC_IOC_MAGIC, 0x09, struct mc_grant_del)
 
+#define MC_IOC_BUF_REG_BATCH	_IOWR(MC_IOC_MAGIC, 0x0a, struct mc_buf_reg_batch)
 #define MC_IOC_SEG_EXPORT	_IOWR(MC_IOC_MAGIC, 0x0b, struct mc_seg_export)
 #define MC_IOC_SEG_UNEXPORT	_IOW(MC_IOC_MAGIC, 0x0c, struct mc_seg_unexport)
 

@@ -78,6 +78,15 @@ static inline int mcdev_reg(int fd, void *addr, uint64_t len, uint32_t *id)
 	return ret;
 }
 
+static inline int mcdev_reg_batch(int fd, struct mc_buf_item *items, uint32_t n, uint32_t *index)
+{
+	struct mc_buf_reg_batch b = { .size = sizeof(b), .count = n, .items = (uintptr_t)items };
+	int ret = mc_ioctl(fd, MC_IOC_BUF_REG_BATCH, &b);
+
+	*index = b.out_index;
+	return ret;
+}
+
 static inline int mcdev_unreg(int fd, uint32_t id)
 {
 	struct mc_handle h = { .size = sizeof(h), .id = id };
@@ -160,13 +169,21 @@ static inline int mcdev_seg_open(int fd, const uint8_t *node, const uint8_t *seg
 	return ret;
 }
 
+/* As it is, 64 bytes and more without a closing NUL: what is refused must be sayable. */
+static inline void mcdev_name(uint8_t *out, const char *name)
+{
+	size_t n = strlen(name);
+
+	memcpy(out, name, n < MC_NAME_LEN ? n : MC_NAME_LEN);
+}
+
 static inline int mcdev_seg_open_name(int fd, const uint8_t *node, const char *name, uint32_t *id, struct mc_seg_open *out)
 {
 	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = 10 * SEC };
 	int ret;
 
 	memcpy(o.node_uuid, node, 16);
-	strncpy((char *)o.name, name, sizeof(o.name));
+	mcdev_name(o.name, name);
 	ret = mc_ioctl(fd, MC_IOC_SEG_OPEN, &o);
 	*id = o.out_id;
 	if (out)
@@ -179,7 +196,7 @@ static inline int mcdev_export(int fd, uint32_t buf, const char *name, uint32_t 
 	struct mc_seg_export e = { .size = sizeof(e), .buf_id = buf, .rights = rights };
 	int ret;
 
-	strncpy((char *)e.name, name, sizeof(e.name));
+	mcdev_name(e.name, name);
 	ret = mc_ioctl(fd, MC_IOC_SEG_EXPORT, &e);
 	if (out)
 		*out = e;

@@ -104,6 +104,94 @@ TEST_F(file, C48_register_refuses_bad_ranges)
 	EXPECT_EQ(MB, pinned());
 }
 
+TEST_F(file, C46_overlap_is_EEXIST)
+{
+	static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	uint8_t *m = self->mem;
+	uint32_t id[3], extra;
+	int i, other;
+
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, mcdev_reg(self->fd, m + 100, 2 * MB - 100, &id[0]));
+		EXPECT_EQ(-EEXIST, mcdev_reg(self->fd, m + MB, 2 * MB, &extra));
+		EXPECT_EQ(-EEXIST, mcdev_reg(self->fd, m + 100, 2 * MB - 100, &extra));
+		EXPECT_EQ(-EEXIST, mcdev_reg(self->fd, m, 4 * MB, &extra));
+		EXPECT_EQ(-EEXIST, mcdev_reg(self->fd, m + 200, 1, &extra));
+		EXPECT_EQ(-EEXIST, mcdev_reg(self->fd, m + 2 * MB - 1, 1, &extra));
+		EXPECT_EQ(-EEXIST, mcdev_reg(self->fd, m, 101, &extra));
+		EXPECT_EQ(2 * MB, pinned());
+		/* Touching is not overlapping, on a page that is shared either. */
+		ASSERT_EQ(0, mcdev_reg(self->fd, m, 100, &id[1]));
+		ASSERT_EQ(0, mcdev_reg(self->fd, m + 2 * MB, MB, &id[2]));
+		EXPECT_EQ(3 * MB + 4096, pinned());
+		EXPECT_EQ(0, mcdev_unreg(self->fd, id[orders[i][0]]));
+		EXPECT_EQ(0, mcdev_unreg(self->fd, id[orders[i][1]]));
+		EXPECT_EQ(0, mcdev_unreg(self->fd, id[orders[i][2]]));
+		EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 0, 5000));
+	}
+	/* Another file of the same process has ranges of its own. */
+	other = open("/dev/mooncake", O_RDWR);
+	ASSERT_EQ(0, mcdev_reg(self->fd, m, MB, &id[0]));
+	EXPECT_EQ(0, mcdev_reg(other, m, MB, &id[1]));
+	close(other);
+}
+
+TEST_F(file, batch_is_all_or_nothing)
+{
+	static struct mc_buf_item it[MC_MAX_BUF_BATCH + 1] __attribute__((aligned(4096)));
+	uint32_t index, id, i;
+
+	for (i = 0; i <= MC_MAX_BUF_BATCH; i++)
+		it[i] = (struct mc_buf_item){ (uintptr_t)self->mem + (1023 - i % 1024) * 4096ull, 4096, 0, 0 };
+	EXPECT_EQ(-EINVAL, mcdev_reg_batch(self->fd, it, 0, &index));
+	EXPECT_EQ(-E2BIG, mcdev_reg_batch(self->fd, it, MC_MAX_BUF_BATCH + 1, &index));
+	EXPECT_EQ(-E2BIG, mcdev_reg_batch(self->fd, it, 300000, &index));
+	EXPECT_EQ(-E2BIG, mcdev_reg_batch(self->fd, it, ~0u, &index));
+	EXPECT_EQ(-EFAULT, mcdev_reg_batch(self->fd, NULL, 4, &index));
+	ASSERT_EQ(0, mcdev_reg_batch(self->fd, it, MC_MAX_BUF_BATCH, &index));
+	EXPECT_EQ(MC_MAX_BUF_BATCH, index);
+	EXPECT_EQ(4 * MB, pinned());
+	for (i = 0; i < MC_MAX_BUF_BATCH; i++)
+		ASSERT_EQ(0, mcdev_unreg(self->fd, it[i].out_id));
+	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "buffers", 0, 5000));
+	/* The first error by number, before anything is pinned. */
+	it[700].len = 0;
+	it[800].len = 0;
+	EXPECT_EQ(-EINVAL, mcdev_reg_batch(self->fd, it, 1024, &index));
+	EXPECT_EQ(700, index);
+	it[700].len = it[800].len = 4096;
+	/* Against each other: one byte too many. */
+	it[5].len++;
+	EXPECT_EQ(-EEXIST, mcdev_reg_batch(self->fd, it, 1024, &index));
+	EXPECT_EQ(5, index);
+	it[5].len--;
+	/* Against what is registered, and a hole: what came before is taken back. */
+	ASSERT_EQ(0, mcdev_reg(self->fd, (void *)(uintptr_t)it[900].addr, 1, &id));
+	EXPECT_EQ(-EEXIST, mcdev_reg_batch(self->fd, it, 1024, &index));
+	EXPECT_EQ(900, index);
+	EXPECT_EQ(4096, pinned());
+	ASSERT_EQ(0, mcdev_unreg(self->fd, id));
+	ASSERT_EQ(0, munmap((void *)(uintptr_t)it[1000].addr, 4096));
+	EXPECT_EQ(-EFAULT, mcdev_reg_batch(self->fd, it, 1024, &index));
+	EXPECT_EQ(1000, index);
+	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 0, 5000));
+	EXPECT_EQ(0, mc_read_number(MC_SYSFS "buffers"));
+	/* Failures in the middle of the work. */
+	for (i = 1; i < 30; i += 7) {
+		ASSERT_EQ(0, mcnl_fault_set("pin", i));
+		EXPECT_EQ(-ENOMEM, mcdev_reg_batch(self->fd, it, 1000, &index));
+		EXPECT_EQ(i - 1, index);
+		EXPECT_EQ(0, pinned());
+	}
+	ASSERT_EQ(0, mcnl_fault_set("pin", 0));
+	/* Handles that can't be told to the caller are not kept. */
+	ASSERT_EQ(0, mprotect(it, sizeof(it) & ~4095ul, PROT_READ));
+	EXPECT_EQ(-EFAULT, mcdev_reg_batch(self->fd, it, 1000, &index));
+	ASSERT_EQ(0, mprotect(it, sizeof(it) & ~4095ul, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 0, 5000));
+	EXPECT_EQ(0, mcdev_reg_batch(self->fd, it, 1000, &index));
+}
+
 TEST_F(file, kinds_of_memory)
 {
 	int memfd = (int)syscall(SYS_memfd_create, "m", 0);
@@ -325,10 +413,10 @@ TEST_F(file, too_many_buffers_is_ENOSPC)
 	int i;
 
 	for (i = 0; i < MC_MAX_BUFFERS; i++)
-		ASSERT_EQ(0, mcdev_reg(self->fd, self->mem, 1, &ids[i]));
-	EXPECT_EQ(-ENOSPC, mcdev_reg(self->fd, self->mem, 1, &extra));
+		ASSERT_EQ(0, mcdev_reg(self->fd, self->mem + i, 1, &ids[i]));
+	EXPECT_EQ(-ENOSPC, mcdev_reg(self->fd, self->mem + MB, 1, &extra));
 	EXPECT_EQ(0, mcdev_unreg(self->fd, ids[7]));
-	EXPECT_EQ(0, mcdev_reg(self->fd, self->mem, 1, &extra));
+	EXPECT_EQ(0, mcdev_reg(self->fd, self->mem + MB, 1, &extra));
 }
 
 TEST_HARNESS_MAIN

@@ -115,8 +115,8 @@ TEST_F(seg, rights_are_kept)
 	int i;
 
 	memset(self->mem, 0x11, 4 * MB);
-	memset(self->mine, 0x22, 4 * MB);
 	for (i = 0; i < 3; i++) {
+		memset(self->mine, 0x22, 4 * MB);
 		ASSERT_EQ(0, mcdev_export(self->owner.fd, self->buf[i], names[i], rights[i], NULL));
 		ASSERT_EQ(0, mcdev_seg_open_name(self->user.fd, node_uuid, names[i], &seg, &o));
 		EXPECT_EQ(rights[i], o.out_rights);
@@ -180,8 +180,8 @@ TEST_F(seg, ends_with_its_buffer_and_with_its_file)
 	EXPECT_EQ(0, move(&self->user, MC_OP_WRITE, self->own, b, 0, 1));
 	/* The other buffer of the ended segment is a buffer as before. */
 	EXPECT_EQ(0, mcdev_export(self->owner.fd, self->buf[0], "three", RW, NULL));
-	close(self->owner.fd);
-	self->owner.fd = open("/dev/null", O_RDONLY);
+	mcdev_close(&self->owner);
+	ASSERT_EQ(0, mcdev_open(&self->owner, 8, 8));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 4 * MB, 5000));
 	EXPECT_EQ(-ESTALE, move(&self->user, MC_OP_READ, self->own, b, 0, 1));
 	EXPECT_EQ(-ENOENT, mcdev_seg_open_name(self->user.fd, node_uuid, "three", &id, NULL));
