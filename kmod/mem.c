@@ -65,7 +65,7 @@ static int acct_charge(struct mc_acct *acct, unsigned long npages)
 		if (check_add_overflow(old, npages, &new))
 			return -ENOMEM;
 		if (new > limit && !capable(CAP_IPC_LOCK)) {
-			pr_info_ratelimited("mooncake: user %u: RLIMIT_MEMLOCK is %lu KiB, %lu in use, %lu more wanted\n",
+			pr_info_ratelimited("mooncake: user %u: RLIMIT_MEMLOCK %lu KiB, %lu in use, %lu wanted\n",
 					    from_kuid_munged(&init_user_ns, acct->user->uid),
 					    limit << (PAGE_SHIFT - 10), old << (PAGE_SHIFT - 10),
 					    npages << (PAGE_SHIFT - 10));

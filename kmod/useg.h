@@ -6,8 +6,8 @@
  * buffer: a buffer's pages stay pinned until the last generation that has them is gone. The file keeps a list of its
  * segments; a segment is on it until it is retired.
  *
- * Lock: ctx->export_lock (mutex) serialises the file's exports and protects its list; mc_buf_unregister() takes it after
- * the buffer has left the handle table, so that no segment keeps a buffer that is gone. Under it: segs_lock.
+ * Lock: ctx->export_lock (mutex) serialises the file's exports and protects its list; mc_buf_unregister() takes it
+ * after the buffer has left the handle table, so that no segment keeps a buffer that is gone. Under it: segs_lock.
  */
 #ifndef MC_USEG_H
 #define MC_USEG_H

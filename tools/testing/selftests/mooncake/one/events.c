@@ -102,7 +102,7 @@ TEST_F(listener, unregistering_is_told_in_order_with_time_and_number)
 	uint32_t ids[10], i;
 
 	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, mcdev_reg(fd, mem, 4096 * (i + 1), &ids[i]));
+		ASSERT_EQ(0, mcdev_reg(fd, mem + i * 65536, 4096 * (i + 1), &ids[i]));
 	for (i = 0; i < 10; i++)
 		ASSERT_EQ(0, mcdev_unreg(fd, ids[i]));
 	for (i = 0; i < 10; i++) {
