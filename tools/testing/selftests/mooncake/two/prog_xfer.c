@@ -632,7 +632,7 @@ static int do_under(char **v)
 static int do_load(char **v)
 {
 	uint64_t len = strtoull(v[2], NULL, 0), seed = strtoull(v[4], NULL, 0);
-	time_t end = time(NULL) + atoi(v[3]);
+	uint64_t end = mcgrant_boot() + (uint64_t)atoi(v[3]) * SEC;
 	unsigned int rounds = 0;
 	struct job j;
 	int ret = job_start(&j, v, len, 30000, 0);
@@ -642,7 +642,7 @@ static int do_load(char **v)
 	memset(j.mem, 0xa5, len + 8192);
 	printf("started\n");
 	fflush(stdout);
-	while (time(NULL) < end) {
+	while (mcgrant_boot() < end) {
 		mc_fill(j.p, len, seed + rounds);
 		ret = request(&j, MC_OP_WRITE, 0, len, 300000, NULL);
 		if (ret)
