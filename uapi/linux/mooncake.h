@@ -11,8 +11,8 @@
  *     Bytes beyond what the kernel knows must be zero, else E2BIG. Reserved members and unknown flags must be zero,
  *     else EINVAL.
  *   - Members named out_* are results; the kernel writes them only when it says so.
- *   - Everything belongs to the open file, not to a process. MC_IOC_BUF_REG(_BATCH) needs the address space that opened the
- *     file (EACCES in any other); everything else may be called by whoever holds the descriptor.
+ *   - Everything belongs to the open file, not to a process. MC_IOC_BUF_REG(_BATCH) needs the address space that
+ *     opened the file (EACCES in any other); everything else may be called by whoever holds the descriptor.
  *   - Handles (buffer and segment ids) are never zero and carry a generation: a stale, foreign or random one is ENOENT.
  *
  * Closing the last descriptor ends it all: requests that have not started are dropped, those on the wire run out or
@@ -101,9 +101,10 @@ struct mc_info {
  * Other nodes can't address a buffer unless it is exported (MC_IOC_SEG_EXPORT).
  *
  * Errors: EINVAL (length 0, wrap-around, too long), EEXIST (overlaps a buffer of this file), EFAULT (a page is not
- * mapped, not writable or can't be had), EOPNOTSUPP (a mapping of a file or of a device, the rings of this one included),
- * ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers), EINTR (killed). After an
- * error nothing is pinned. The kernel log says which mapping it was or how much was asked beyond which limit.
+ * mapped, not writable or can't be had), EOPNOTSUPP (a mapping of a file or of a device, the rings of this one
+ * included), ENOMEM (RLIMIT_MEMLOCK or memory), EACCES (another address space), ENOSPC (too many buffers), EINTR
+ * (killed). After an error nothing is pinned. The kernel log says which mapping it was or how much was asked beyond
+ * which limit.
  */
 struct mc_buf_reg {
 	__u32 size;
@@ -184,9 +185,9 @@ struct mc_handle {
  * @out_rights: MC_RIGHT_* that its owner gives; 0: none
  * @out_gen: generation of its memory; grows with each buffer that is added
  *
- * Errors: EINVAL (neither or both of UUID and name, no NUL in the name), EHOSTUNREACH (no such peer, or no rail leads to
- * it), ENOENT (the node has no such segment), EACCES (the peer could not prove that it knows the cluster key), EPROTO
- * (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
+ * Errors: EINVAL (neither or both of UUID and name, no NUL in the name), EHOSTUNREACH (no such peer, or no rail leads
+ * to it), ENOENT (the node has no such segment), EACCES (the peer could not prove that it knows the cluster key),
+ * EPROTO (version or cluster differ), ETIMEDOUT, ENOSPC, EINTR.
  */
 struct mc_seg_open {
 	__u32 size;
@@ -225,9 +226,9 @@ struct mc_seg_open {
  * The segment ends with MC_IOC_SEG_UNEXPORT, with the open file, and when one of its buffers is unregistered: requests
  * of others end with ESTALE at once. A buffer may be in several segments, once in each.
  *
- * Errors: EINVAL (name, rights, a buffer that does not begin and end at a page), ENOENT (no such buffer), EEXIST (the name
- * is in use and not by this file, or the buffer is in that segment already), EACCES (other rights than the segment has),
- * ENOSPC (MC_MAX_EXPORTS, MC_MAX_EXPORT_BUFS), ENOMEM.
+ * Errors: EINVAL (name, rights, a buffer that does not begin and end at a page), ENOENT (no such buffer), EEXIST (the
+ * name is in use and not by this file, or the buffer is in that segment already), EACCES (other rights than the
+ * segment has), ENOSPC (MC_MAX_EXPORTS, MC_MAX_EXPORT_BUFS), ENOMEM.
  */
 struct mc_seg_export {
 	__u32 size;
@@ -347,12 +348,10 @@ struct mc_ring_setup {
  * @resv: must be 0
  *
  * A malformed entry completes with its error like any other request: EINVAL (field), ENOENT (handle), ERANGE (outside
- * the buffer or segment), EACCES (a pool without a grant, or outside what the grant allows), ETIME (the grant has
- * ended). Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner
- * withdrew the segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
- * the buffer or segment), EACCES (a pool without a grant, outside what the grant allows, or against the segment's rights), ETIME (the grant has ended).
- * Further results: ETIME (it ended before the last byte had moved), ETIMEDOUT, ECANCELED, ESTALE (the owner withdrew the
- * segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did too), EBUSY never.
+ * the buffer or segment), EACCES (a pool without a grant, outside what the grant allows, or against the segment's
+ * rights), ETIME (the grant has ended, also before the last byte had moved). Further results: ETIMEDOUT, ECANCELED,
+ * ESTALE (the owner withdrew the segment), EHOSTUNREACH (no path to the node), EIO (the path failed and retries did
+ * too), EBUSY never.
  */
 struct mc_sqe {
 	__u8  opcode;

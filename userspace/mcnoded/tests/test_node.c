@@ -695,8 +695,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_first_run), T(test_auth_none), T(test_restart_takes_over), T(test_pool_of_other_size),
 		T(test_need_remount), T(test_master_restart), T(test_mount_is_tried_again), T(test_peers_follow),
-		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_inherited_pool), T(test_key_is_read_again),
-		T(test_master_down), T(test_wrong_device), T(test_module_reloaded), T(test_pool_destroyed), T(test_stop),
+		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_inherited_pool),
+		T(test_key_is_read_again), T(test_master_down), T(test_wrong_device), T(test_module_reloaded),
+		T(test_pool_destroyed), T(test_stop),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -177,7 +177,8 @@ static inline void mcdev_name(uint8_t *out, const char *name)
 	memcpy(out, name, n < MC_NAME_LEN ? n : MC_NAME_LEN);
 }
 
-static inline int mcdev_seg_open_name(int fd, const uint8_t *node, const char *name, uint32_t *id, struct mc_seg_open *out)
+static inline int mcdev_seg_open_name(int fd, const uint8_t *node, const char *name, uint32_t *id,
+				      struct mc_seg_open *out)
 {
 	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = 10 * SEC };
 	int ret;

@@ -106,7 +106,9 @@ TEST_F(file, C48_register_refuses_bad_ranges)
 
 TEST_F(file, C46_overlap_is_EEXIST)
 {
-	static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	static const int orders[6][3] = {
+		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
+	};
 	uint8_t *m = self->mem;
 	uint32_t id[3], extra;
 	int i, other;
