@@ -15,6 +15,7 @@
 #include "node.h"
 #include "pool.h"
 #include "req.h"
+#include "seg_sysfs.h"
 #include "stats.h"
 #include "sysfs.h"
 
@@ -80,9 +81,12 @@ static int __init mc_init(void)
 	ret = mc_stats_sysfs_init();
 	if (ret)
 		goto err_dev_exit;
-	ret = mc_pool_init();
+	ret = mc_seg_sysfs_init();
 	if (ret)
 		goto err_stats_sysfs_exit;
+	ret = mc_pool_init();
+	if (ret)
+		goto err_seg_sysfs_exit;
 	ret = mc_net_init();
 	if (ret)
 		goto err_pool_exit;
@@ -96,6 +100,8 @@ err_net_exit:
 	mc_net_exit();
 err_pool_exit:
 	mc_pool_exit();
+err_seg_sysfs_exit:
+	mc_seg_sysfs_exit();
 err_stats_sysfs_exit:
 	mc_stats_sysfs_exit();
 err_dev_exit:
@@ -124,6 +130,7 @@ static void __exit mc_exit(void)
 	mc_ctx_drain_all();
 	mc_net_exit();
 	mc_pool_exit();
+	mc_seg_sysfs_exit();
 	mc_stats_sysfs_exit();
 	mc_debugfs_exit();
 	mc_dev_exit();

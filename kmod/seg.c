@@ -11,6 +11,7 @@
 #include "map.h"
 #include "mem.h"
 #include "seg.h"
+#include "seg_sysfs.h"
 
 static DEFINE_MUTEX(segs_lock);
 static DEFINE_HASHTABLE(segs_table, 8);
@@ -149,6 +150,10 @@ int mc_seg_publish(struct mc_seg *seg, struct mc_seg_desc *desc)
 	struct mc_seg *other;
 	int ret = 0;
 
+	/* Before anybody can retire it, which takes the directory away; until it is published its files say ENODEV. */
+	seg->dir = mc_seg_dir_add(seg->target.seg_uuid);
+	if (IS_ERR(seg->dir))
+		return PTR_ERR(seg->dir);
 	mutex_lock(&segs_lock);
 	list_for_each_entry(other, &segs_list, link)
 		if (!strcmp(other->name, seg->name))
@@ -160,6 +165,8 @@ int mc_seg_publish(struct mc_seg *seg, struct mc_seg_desc *desc)
 		list_add_tail_rcu(&seg->link, &segs_list);
 	}
 	mutex_unlock(&segs_lock);
+	if (ret)
+		mc_seg_dir_del(seg->dir);
 	return ret;
 }
 
@@ -196,6 +203,7 @@ bool mc_seg_retire(struct mc_seg *seg)
 	mutex_unlock(&segs_lock);
 	if (!desc)
 		return false;
+	mc_seg_dir_del(seg->dir);
 	mc_target_put(&seg->target);
 	desc_end(desc);
 	mc_seg_put(seg);

@@ -30,6 +30,7 @@
 
 struct mc_mem;
 struct mc_seg;
+struct mc_seg_dir;
 
 /**
  * struct mc_seg_desc - one generation of a segment's memory; constant until the release work
@@ -74,6 +75,7 @@ struct mc_seg_ops {
  * @name: for people, unique among the live segments of this node
  * @desc: current descriptor, NULL before mc_seg_publish() and once retired
  * @leases: peers that have it open, counted by the RDMA half
+ * @dir: its directory in sysfs, from publishing to retiring
  * @node: in the table, by UUID
  * @link: in the list of live segments, oldest first
  * @rcu: for the owner's @free
@@ -85,6 +87,7 @@ struct mc_seg {
 	char name[MC_NAME_LEN];
 	struct mc_seg_desc __rcu *desc;
 	atomic_t leases;
+	struct mc_seg_dir *dir;
 	struct hlist_node node;
 	struct list_head link;
 	struct rcu_head rcu;
@@ -120,7 +123,7 @@ struct mc_seg_desc *mc_seg_desc_new(struct mc_seg *seg, struct mc_mem *mem, u32 
  * @seg: prepared segment
  * @desc: its first descriptor
  *
- * Return: 0, -EEXIST (a live segment has that name).
+ * Return: 0, -EEXIST (a live segment has that name), -ENOMEM.
  */
 int mc_seg_publish(struct mc_seg *seg, struct mc_seg_desc *desc);
 

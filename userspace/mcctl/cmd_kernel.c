@@ -96,6 +96,23 @@ static json_t *pool_json(const void *entry)
 			 p->state, "leases", (int)p->leases);
 }
 
+static const char *rights_name(uint32_t rights)
+{
+	if (rights & MC_RIGHT_WRITE)
+		return rights & MC_RIGHT_READ ? "read-write" : "write";
+	return rights & MC_RIGHT_READ ? "read" : "none";
+}
+
+static json_t *seg_json(const void *entry)
+{
+	const struct mcnl_seg *s = entry;
+
+	return json_pack("{so so ss sI ss sI ss sI sI sI}", "name", ctl_text(s->name, strlen(s->name)), "segment_uuid",
+			 ctl_uuid(s->seg_uuid), "kind", s->pid ? "exported" : "pool", "bytes", (json_int_t)s->len,
+			 "rights", rights_name(s->rights), "generation", (json_int_t)s->gen, "state", s->state,
+			 "leases", (json_int_t)s->leases, "pid", (json_int_t)s->pid, "uid", (json_int_t)s->uid);
+}
+
 static json_t *buf_json(const void *entry)
 {
 	const struct mcnl_buf *b = entry;
@@ -205,6 +222,19 @@ static int pool_list(struct ctl *c)
 		return rc;
 	rc = mcnl_pools(nl, &mem, &n);
 	return print_list(c, nl, rc, mem, n, sizeof(*mem), pool_json);
+}
+
+static int segment_ls(struct ctl *c)
+{
+	struct mcnl_seg *mem = NULL;
+	struct mcnl *nl;
+	size_t n = 0;
+	int rc = ctl_nl_open(c, &nl);
+
+	if (rc)
+		return rc;
+	rc = mcnl_segs(nl, &mem, &n);
+	return print_list(c, nl, rc, mem, n, sizeof(*mem), seg_json);
 }
 
 static int buffer_list(struct ctl *c)
@@ -435,6 +465,7 @@ const struct ctl_cmd ctl_kernel_cmds[] = {
 	{ "peer", "set", "UUID RAIL...", 2, 1 + MCNL_MAX_RAILS, "install a peer; RAIL is ID@ADDRESS:PORT", NULL,
 	  peer_set },
 	{ "peer", "del", "UUID", 1, 1, "remove a peer", NULL, peer_del },
+	{ "segment", "ls", "", 0, 0, "pools of this node and what its processes export", NULL, segment_ls },
 	{ "buffer", "list", "", 0, 0, "registered memory of this node's processes", NULL, buffer_list },
 	{ "fault", "set", "NAME VALUE", 2, 2, "set a fault hook (fault builds only)", NULL, fault_set },
 	{ NULL, NULL, NULL, 0, 0, NULL, NULL, NULL },

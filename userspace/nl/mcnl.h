@@ -250,6 +250,30 @@ struct mcnl_pool {
 };
 
 /**
+ * struct mcnl_seg - a segment of this node: a pool, or what a process exports
+ * @seg_uuid: chosen by the kernel when it was created
+ * @name: for people
+ * @len: bytes
+ * @rights: MC_RIGHT_*: what others may do without a grant
+ * @gen: generation: grows when memory is added
+ * @leases: peers that hold it open
+ * @pid: process that opened the file which exports it, 0: a pool
+ * @uid: its user
+ * @state: word for people
+ */
+struct mcnl_seg {
+	uint8_t seg_uuid[MC_UUID_LEN];
+	char name[MC_NAME_LEN];
+	uint64_t len;
+	uint32_t rights;
+	uint32_t gen;
+	uint32_t leases;
+	uint32_t pid;
+	uint32_t uid;
+	char state[MCNL_STATE_LEN];
+};
+
+/**
  * struct mcnl_buf - a registered buffer
  * @id: handle in its open file
  * @pid: process that registered it
@@ -360,6 +384,9 @@ int mcnl_pool_destroy(struct mcnl *nl, const uint8_t *seg_uuid);
 
 /** mcnl_pools() - all pools; free(*out) */
 int mcnl_pools(struct mcnl *nl, struct mcnl_pool **out, size_t *n);
+
+/** mcnl_segs() - all segments of this node; free(*out) */
+int mcnl_segs(struct mcnl *nl, struct mcnl_seg **out, size_t *n);
 
 /** mcnl_bufs() - all registered buffers; free(*out) */
 int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n);

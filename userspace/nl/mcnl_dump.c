@@ -195,6 +195,22 @@ static int fill_pool(struct nlattr **tb, void *entry)
 	return 0;
 }
 
+static int fill_seg(struct nlattr **tb, void *entry)
+{
+	struct mcnl_seg *s = entry;
+
+	get_uuid(tb, MC_ATTR_SEG_UUID, s->seg_uuid);
+	get_str(tb, MC_ATTR_NAME, s->name, sizeof(s->name));
+	get_str(tb, MC_ATTR_STATE, s->state, sizeof(s->state));
+	s->len = get_u64(tb, MC_ATTR_LEN);
+	s->rights = get_u32(tb, MC_ATTR_RIGHTS);
+	s->gen = get_u32(tb, MC_ATTR_GEN);
+	s->leases = get_u32(tb, MC_ATTR_LEASES);
+	s->pid = get_u32(tb, MC_ATTR_PID);
+	s->uid = get_u32(tb, MC_ATTR_UID);
+	return 0;
+}
+
 static int fill_buf(struct nlattr **tb, void *entry)
 {
 	struct mcnl_buf *b = entry;
@@ -300,4 +316,9 @@ int mcnl_stats(struct mcnl *nl, struct mcnl_stat **out, size_t *n)
 int mcnl_rail_hists(struct mcnl *nl, struct mcnl_rail_hist **out, size_t *n)
 {
 	return dump(nl, MC_CMD_RAIL_GET, "rail latencies", sizeof(**out), fill_rail_hist, (void **)out, n);
+}
+
+int mcnl_segs(struct mcnl *nl, struct mcnl_seg **out, size_t *n)
+{
+	return dump(nl, MC_CMD_SEG_GET, "segment ls", sizeof(**out), fill_seg, (void **)out, n);
 }

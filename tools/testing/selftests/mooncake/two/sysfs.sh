@@ -38,6 +38,8 @@ top=$(readlink -f "$(dirname "$0")/..")
 ok "every file is described, readable and one value, and every description has its file" \
 	on 1 "$top/abi-walk" "$(readlink -f "$top/../../../../Documentation/ABI/testing/sysfs-class-misc-mooncake")"
 
+ok "mcctl lists the segment" says "here" on 1 "${MC_USER:-$MC_B/user}/bin/mcctl" segment ls
+
 # Internals: readable by root alone, bounded, and without a key.
 G=/sys/kernel/debug/mooncake
 ok "debugfs is root's alone" equal "$(on 1 sh -c "find $G -type f ! -perm 0400 ! -perm 0600")" ""
