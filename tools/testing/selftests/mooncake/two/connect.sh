@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # Connections: refusals say why, failures slow down and leave nothing behind, settings are applied and shown.
 . "$(dirname "$0")/lib.sh"
 sys=/sys/class/misc/mooncake

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # Every allocation on the way from connect to the last byte fails once, on either node.
 . "$(dirname "$0")/lib.sh"
 P=$MC_B/selftests/two/prog_failnth

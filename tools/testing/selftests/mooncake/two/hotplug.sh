@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # Devices and addresses come and go under load.
 . "$(dirname "$0")/lib.sh"
 rounds=20

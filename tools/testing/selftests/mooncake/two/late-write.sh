@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # The WRITEs of a failed put are held back in the network. The put gives up and revokes, others put objects wherever there
 # is room, then the old packets arrive. No byte of any object that was put well may change.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # C-76: everything that ends something meets everything else: processes on node 1 transfer to node 2, close, exit and are
 # killed; node 2's pool is destroyed and made again; the RDMA device of either node goes and comes back.
 . "$(dirname "$0")/lib.sh"

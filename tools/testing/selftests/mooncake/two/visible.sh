@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # C-6: when PutEnd has returned, every reader anywhere sees every byte. Writers on node 1 put into node 2's pool and tell a
 # reader the moment each put has returned; the reader is on node 2 (its copy is local) and then on node 1.
 set -u
