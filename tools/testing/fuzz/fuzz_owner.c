@@ -171,6 +171,7 @@ static void seg_info(struct fuzz_rng *r, struct mc_wire_msg *m)
 	m->type = MC_WIRE_SEG_INFO;
 	m->lease = ++last_lease;
 	m->len = chance(r, 80) ? SEG_LEN : chance(r, 50) ? pick(r, 1u << 22) : edge(r);
+	m->rights = chance(r, 80) ? MC_WIRE_RIGHT_READ | MC_WIRE_RIGHT_WRITE : (uint8_t)pick(r, 256);
 	m->chunk_shift = chance(r, 80) ? 20 : (uint8_t)(chance(r, 70) ? 8 + pick(r, 40) : edge(r));
 	counts[2]++;
 }
