@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # A node that speaks the protocol wrongly harms nobody else: a well-behaved client is served all the time and nothing of
 # the hostile one is left. Node 1 has a good client (its module) and a hostile program; node 2 owns the pool.
 . "$(dirname "$0")/lib.sh"
