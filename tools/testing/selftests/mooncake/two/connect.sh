@@ -20,9 +20,9 @@ ok "C-64 and passes" until_true 15 x 1 get "$N2" "$s" 0 65536 1
 
 # C-55: every connection comes up and fails with its first work request
 x 1 fault wc_fail 1
-x 1 put "$N2" "$s" 0 65536 2 60000 > "$MC_B/c55.out" 2>&1
-ok "C-55 the caller gets an error" grep "put EIO" "$MC_B/c55.out"
-ms=$(sed -n 's/.*ms=\([0-9]*\).*/\1/p' "$MC_B/c55.out")
+x 1 put "$N2" "$s" 0 65536 2 60000 > "$OUT/c55.out" 2>&1
+ok "C-55 the caller gets an error" grep "put EIO" "$OUT/c55.out"
+ms=$(sed -n 's/.*ms=\([0-9]*\).*/\1/p' "$OUT/c55.out")
 ok "C-55 in time" [ "${ms:-99999}" -le $((3000 * MC_TIME_SCALE)) ]
 on 1 sh -c 'for i in 1 2 3; do "$0" put "$1" "$2" 0 65536 2 60000; done' "$X" "$N2" "$s" > /dev/null 2>&1
 attempts() { x 1 paths | sed -E 's/.* attempts=([0-9]+) .*/\1/'; }

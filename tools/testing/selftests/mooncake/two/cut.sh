@@ -13,7 +13,7 @@ s=$(x 2 pool p 8388608)
 x 1 put "$N2" "$s" 0 4194304 1 > /dev/null
 until_true 10 live 1 2
 # A round is a WRITE and a READ.
-LIMIT=6000 x 1 stream "$N2" "$s" 262144 $((transfers / 2)) "$seed" 5 > "$MC_B/cut.out" 2>&1 &
+LIMIT=6000 x 1 stream "$N2" "$s" 262144 $((transfers / 2)) "$seed" 5 > "$OUT/cut.out" 2>&1 &
 cuts=0
 while kill -0 $! 2> /dev/null; do
 	sleep "0.$((RANDOM % 9 + 1))"
@@ -26,9 +26,9 @@ while kill -0 $! 2> /dev/null; do
 	cuts=$((cuts + 1))
 done
 vm link up
-echo "# $cuts cuts, $(tail -1 "$MC_B/cut.out")"
-ok "0 lost completions, 0 failures" grep "rounds=$((transfers / 2)) failed=0" "$MC_B/cut.out"
-ok "0 wrong bytes" grep "wrong=0" "$MC_B/cut.out"
+echo "# $cuts cuts, $(tail -1 "$OUT/cut.out")"
+ok "0 lost completions, 0 failures" grep "rounds=$((transfers / 2)) failed=0" "$OUT/cut.out"
+ok "0 wrong bytes" grep "wrong=0" "$OUT/cut.out"
 ok "cables were cut meanwhile" [ $cuts -ge 3 ]
 ok "nothing stays in flight" until_true 10 equal "$(field 1 peers inflight)" 0
 ok "both rails are back" until_true 30 live 1 2

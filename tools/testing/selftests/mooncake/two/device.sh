@@ -8,24 +8,24 @@ fresh path_ms=600000 || echo "# setting up failed"
 s=$(x 2 pool p 8388608)
 
 # the device goes away and comes back
-x 1 load "$N2" "$s" 4194304 30 7 > "$MC_B/dev.out" 2>&1 &
-until_true 10 grep -q started "$MC_B/dev.out"
+x 1 load "$N2" "$s" 4194304 30 7 > "$OUT/dev.out" 2>&1 &
+until_true 10 grep -q started "$OUT/dev.out"
 ok "the device is removed under load" on 2 rdma link del rxe0
 ok "its rail waits for it" says "state=no device" x 2 rails
 on 2 rdma link add rxe0 type rxe netdev eth0
 ok "C-69 the rail comes back by itself" until_true 10 says "state=up" x 2 rails
 wait $!
-ok "the client went on over it" grep -q "end=OK" "$MC_B/dev.out"
+ok "the client went on over it" grep -q "end=OK" "$OUT/dev.out"
 
 # the peer reboots
-LIMIT=400 x 1 load "$N2" "$s" 4194304 60 7 > "$MC_B/reboot.out" 2>&1 &
-until_true 10 grep -q started "$MC_B/reboot.out"
+LIMIT=400 x 1 load "$N2" "$s" 4194304 60 7 > "$OUT/reboot.out" 2>&1 &
+until_true 10 grep -q started "$OUT/reboot.out"
 vm kill 2
 vm boot 2 > /dev/null
 join 2
 x 2 peer "$N1" 10.77.0.1
 wait $!
-ok "a reboot of the owner makes its segments stale" grep -q "end=ESTALE" "$MC_B/reboot.out"
+ok "a reboot of the owner makes its segments stale" grep -q "end=ESTALE" "$OUT/reboot.out"
 ok "and gone" until_true 20 says "open ENOENT" x 1 open "$N2" "$s"
 s=$(x 2 pool p 4194304)
 ok "and new ones can be opened" until_true 20 x 1 put "$N2" "$s" 0 4194304 1

@@ -31,8 +31,8 @@ ok "its bytes are right" x 1 get "$N2" "$s" 0 262144 1
 
 # Delayed completions: the bytes have moved, the requester waits all the same.
 x 1 fault wc_delay_ms 700
-took() { [ "$(sed -n 's/^ms=\([0-9]*\) .*/\1/p' "$MC_B/fault.out")" -ge "$1" ]; }
+took() { [ "$(sed -n 's/^ms=\([0-9]*\) .*/\1/p' "$OUT/fault.out")" -ge "$1" ]; }
 ok "a transfer with delayed completions ends well" sh -c \
-	"'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- '$X' put $N2 $s 0 65536 1 > '$MC_B/fault.out'"
+	"'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- '$X' put $N2 $s 0 65536 1 > '$OUT/fault.out'"
 ok "and late" took 700
 x 1 fault wc_delay_ms 0

@@ -8,9 +8,9 @@ s=$(x 2 pool p 8388608)
 
 # late WRITEs: packets of a failed put arrive after the space has been given to somebody else
 x 1 put "$N2" "$s" 0 4194304 10 > /dev/null
-x 1 now put "$N2" "$s" 4194304 11 500 "tc qdisc add dev eth0 root netem delay 4000ms limit 100000" > "$MC_B/late.out" 2>&1
-ok "late WRITE: the put fails at its deadline" grep "put ETIMEDOUT" "$MC_B/late.out"
-ok "late WRITE: it does not say that the segment is quiesced" grep "flags=0" "$MC_B/late.out"
+x 1 now put "$N2" "$s" 4194304 11 500 "tc qdisc add dev eth0 root netem delay 4000ms limit 100000" > "$OUT/late.out" 2>&1
+ok "late WRITE: the put fails at its deadline" grep "put ETIMEDOUT" "$OUT/late.out"
+ok "late WRITE: it does not say that the segment is quiesced" grep "flags=0" "$OUT/late.out"
 # What is queued stays queued; packets from now on overtake it.
 on 1 tc qdisc change dev eth0 root netem delay 0ms limit 100000
 ok "late WRITE: the next put gets through" until_true 20 x 1 put "$N2" "$s" 0 4194304 12

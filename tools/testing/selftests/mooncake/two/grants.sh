@@ -38,24 +38,24 @@ ok "C-4 afterwards the path carries others" x 1 put "$N2" "$s" 0 1048576 5
 
 # Keys and clocks change while bytes move in both directions.
 seconds=$((MC_TIME_SCALE > 3 ? 16 : 10))
-x 1 load "$N2" "$s" 300000 $seconds 1 > "$MC_B/grants-load.out" 2>&1 &
+x 1 load "$N2" "$s" 300000 $seconds 1 > "$OUT/grants-load.out" 2>&1 &
 loader=$!
-until_true 20 grep -q started "$MC_B/grants-load.out"
+until_true 20 grep -q started "$OUT/grants-load.out"
 ok "the next key on both nodes, under load" eval "x 1 key 2 $other && x 2 key 2 $other"
 ok "grants of the new generation" on 1 env MC_TEST_KEY=$other "$X" put "$N2" "$s" 1048576 100000 5
 ok "an hour forth, under load" eval 'on 1 date -s "+1 hour" > /dev/null && on 2 date -s "-1 hour" > /dev/null'
 wait $loader
-ok "no transfer failed" grep "end=OK" "$MC_B/grants-load.out"
-ok "and there were some" refuses grep "rounds=0 " "$MC_B/grants-load.out"
+ok "no transfer failed" grep "end=OK" "$OUT/grants-load.out"
+ok "and there were some" refuses grep "rounds=0 " "$OUT/grants-load.out"
 on 1 date -s "-1 hour" > /dev/null
 on 2 date -s "+1 hour" > /dev/null
-on 1 env MC_TEST_KEY=$other "$X" load "$N2" "$s" 300000 60 1 > "$MC_B/grants-load.out" 2>&1 &
+on 1 env MC_TEST_KEY=$other "$X" load "$N2" "$s" 300000 60 1 > "$OUT/grants-old.out" 2>&1 &
 loader=$!
-until_true 20 grep -q started "$MC_B/grants-load.out"
+until_true 20 grep -q started "$OUT/grants-old.out"
 x 1 key 3 "$KEY"
 x 1 key 4 "$KEY"
 wait $loader
-ok "two generations later a grant is EACCES" grep "end=EACCES" "$MC_B/grants-load.out"
+ok "two generations later a grant is EACCES" grep "end=EACCES" "$OUT/grants-old.out"
 
 # A peer without the key gets nowhere.
 reload 1

@@ -20,7 +20,7 @@ hostile() {
 	LIMIT=$((SECONDS_ * 2 + 200)) on 1 "$F" --seed "$SEED" --seconds "$SECONDS_" ${REPLAY:+--replay $REPLAY} \
 		10.77.0.1 10.77.0.2 $BAD "$N2" "$CLUSTER" 1 "$KEY" "$h"
 }
-hostile > "$MC_B/hostile.out" 2>&1 &
+hostile > "$OUT/hostile.out" 2>&1 &
 job=$!
 served=0
 while kill -0 $job 2> /dev/null; do
@@ -30,7 +30,7 @@ while kill -0 $job 2> /dev/null; do
 done
 wait $job
 status=$?
-sed 's/^\([^#]\)/# \1/' "$MC_B/hostile.out"
+sed 's/^\([^#]\)/# \1/' "$OUT/hostile.out"
 ok "a hostile peer got as far as the protocol lets it" equal $status 0
 ok "a good client was served all the while" test $served -gt 0
 ok "and is served afterwards" x 1 get "$N2" "$s" 0 65536 1 15000
@@ -43,9 +43,9 @@ ok "its queue pairs and registrations are gone" until_true 20 same_objects
 half() { LIMIT=400 on 1 "$F" 10.77.0.1 10.77.0.2 $BAD "$N2" "$CLUSTER" 1 "$KEY" "$s" half-open "$1"; }
 n=40
 [ -z "${MC_LONG:-}" ] || n=200
-half $n > "$MC_B/half.out" 2>&1 &
+half $n > "$OUT/half.out" 2>&1 &
 job=$!
-until_true 30 grep -q opened "$MC_B/half.out"
+until_true 30 grep -q opened "$OUT/half.out"
 x 1 peer-del "$N2"
 introduce
 ok "C-63 a real client of that address is served while $n connections say nothing" \
@@ -71,7 +71,7 @@ g=$(x 1 pool good 1048576)
 x 2 put "$N1" "$g" 0 65536 3 > /dev/null
 x 2 peer $BAD 10.77.0.1 50099
 LIMIT=$((SECONDS_ * 2 + 200)) on 1 "$MC_B/selftests/fuzz/fuzz_owner" --seed "$SEED" --seconds "$SECONDS_" \
-	10.77.0.1 50099 $BAD "$N2" "$CLUSTER" 1 "$KEY" > "$MC_B/owner.out" 2>&1 &
+	10.77.0.1 50099 $BAD "$N2" "$CLUSTER" 1 "$KEY" > "$OUT/owner.out" 2>&1 &
 job=$!
 served=0
 while kill -0 $job 2> /dev/null; do
@@ -82,7 +82,7 @@ while kill -0 $job 2> /dev/null; do
 done
 wait $job
 status=$?
-sed 's/^\([^#]\)/# \1/' "$MC_B/owner.out"
+sed 's/^\([^#]\)/# \1/' "$OUT/owner.out"
 ok "a hostile owner was asked for keys" equal $status 0
 ok "another owner serves all the while" test $served -gt 0
 ok "the hostile owner is forgotten" x 2 peer-del $BAD

@@ -27,7 +27,7 @@ introduce
 RANDOM=$seed
 echo "# seed $seed"
 LIMIT=$((seconds * 2 + 300)) on 1 "$MC_B/selftests/two/prog_races" "$seconds" "$seed" "$N2" /mnt/share/segment \
-	> "$MC_B/races.out" 2>&1 &
+	> "$OUT/races.out" 2>&1 &
 job=$!
 rounds=0 bad=0
 while kill -0 $job 2> /dev/null; do
@@ -40,7 +40,7 @@ while kill -0 $job 2> /dev/null; do
 done
 wait $job
 status=$?
-cat "$MC_B/races.out"
+cat "$OUT/races.out"
 ok "C-76 after $rounds ends of devices and pools each request has ended and each page is let go" equal $status 0
 ok "C-76 devices and pools came back each time" equal $bad 0
 s1=$s

@@ -22,9 +22,9 @@ ok "C-66 retry counts are finite and shown" says "retries=7 rnr_retries=6" x 1 p
 
 # What is held back in one cable belongs to a WRITE that has ended over the other one.
 x 1 now put "$N2" "$s" 4194304 3 30000 "tc qdisc add dev eth0 root netem delay 8000ms limit 100000" \
-	> "$MC_B/fence.out" 2>&1
+	> "$OUT/fence.out" 2>&1
 t0=$SECONDS
-ok "late WRITE: the put goes on over the other rail, and is quiesced" grep "put OK .*flags=1" "$MC_B/fence.out"
+ok "late WRITE: the put goes on over the other rail, and is quiesced" grep "put OK .*flags=1" "$OUT/fence.out"
 ok "late WRITE: others write over it" x 1 put "$N2" "$s" 0 4194304 4
 on 1 tc qdisc change dev eth0 root netem delay 0ms limit 100000
 [ $((SECONDS - t0)) -ge 10 ] || sleep $((t0 + 10 - SECONDS))
@@ -40,15 +40,16 @@ carries() # NODE RAIL: it carries now
 	x "$1" put "$N2" "$s" 4194304 4194304 5 && [ "$(rail_field "$1" "$2" write_bytes)" -gt "$before" ]
 }
 for where in "--node 1" "--node 2"; do
-	LIMIT=300 x 1 stream "$N2" "$s" 262144 60 100 5 > "$MC_B/stream.out" 2>&1 &
-	until_true 10 grep -q at=10 "$MC_B/stream.out"
+	rm -f "$OUT/stream.out"
+	LIMIT=300 x 1 stream "$N2" "$s" 262144 60 100 5 > "$OUT/stream.out" 2>&1 &
+	until_true 10 grep -q at=10 "$OUT/stream.out"
 	# shellcheck disable=SC2086
 	vm link down --link 0 $where
-	until_true 30 grep -q at=40 "$MC_B/stream.out"
+	until_true 30 grep -q at=40 "$OUT/stream.out"
 	vm link up --link 0
 	wait $!
-	ok "C-58 link cut ($where): every byte arrives" grep "rounds=60 failed=0" "$MC_B/stream.out"
-	slowest=$(sed -n 's/.*slowest=\([0-9]*\).*/\1/p' "$MC_B/stream.out")
+	ok "C-58 link cut ($where): every byte arrives" grep "rounds=60 failed=0" "$OUT/stream.out"
+	slowest=$(sed -n 's/.*slowest=\([0-9]*\).*/\1/p' "$OUT/stream.out")
 	ok "C-58 link cut ($where): the slowest took at most 5 s" [ "${slowest:-999999}" -le $((5000 * MC_TIME_SCALE)) ]
 	ok "C-58 link cut ($where): the rail carries again" until_true 30 carries 1 1
 done

@@ -65,9 +65,9 @@ ok "and says which rail" grep -q 'rail 1 (rxe0), slices written' "$share/stat.tx
 
 # ---- top ----
 
-LIMIT=280 x 1 load "$N2" "$s" 1048576 250 7 > "$MC_B/see.out" 2>&1 &
+LIMIT=280 x 1 load "$N2" "$s" 1048576 250 7 > "$OUT/see.out" 2>&1 &
 load=$!
-until_true 10 grep -q started "$MC_B/see.out"
+until_true 10 grep -q started "$OUT/see.out"
 # On a slow machine it may take more than one look until requests have completed in between.
 busy() {
 	on 1 sh -c "$CTL --json top --once --interval 2s > /mnt/share/top.json"

@@ -40,8 +40,8 @@ x 1 fault wc_delay_ms 0
 ok "a request is stopped by its deadline" until_true 10 traced 1 mc_stop 'result -110'
 
 # Taken back from a peer that answers, and from one that does not.
-LIMIT=280 x 1 load "$N2" "$s" 1048576 250 7 > "$MC_B/tp.out" 2>&1 &
-until_true 20 grep -q started "$MC_B/tp.out"
+LIMIT=280 x 1 load "$N2" "$s" 1048576 250 7 > "$OUT/tp.out" 2>&1 &
+until_true 20 grep -q started "$OUT/tp.out"
 x 2 pool-destroy "$s"
 wait $!
 ok "the peer is told that the segment goes" traced 2 mc_revoke_tell "node $N1 segment $s"
@@ -49,8 +49,8 @@ ok "it sees it go" until_true 5 traced 1 mc_revoked "node $N2 segment $s"
 ok "and acknowledges" until_true 5 traced 2 mc_revoke_ack "node $N1 segment $s"
 ok "then it is over" until_true 5 traced 2 mc_revoke_done 'len 8388608 peers cut off 0'
 s=$(x 2 pool p 4194304)
-x 1 hold "$N2" "$s" 4194304 > "$MC_B/tp.out" 2>&1 &
-until_true 10 grep -q started "$MC_B/tp.out"
+x 1 hold "$N2" "$s" 4194304 > "$OUT/tp2.out" 2>&1 &
+until_true 10 grep -q started "$OUT/tp2.out"
 on 1 tc qdisc add dev eth0 root netem loss 100%
 x 2 pool-destroy "$s"
 ok "one that is silent is cut off" until_true 20 traced 2 mc_revoke_cut "node $N1 segment $s"
