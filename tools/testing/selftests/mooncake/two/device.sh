@@ -35,6 +35,6 @@ for n in 1 2; do
 		for id in $('"$X"' rails | sed -n "s/.*rail=\([0-9]*\).*/\1/p"); do '"$X"' rail-del $id; done
 		for d in /sys/class/misc/mooncake/pools/*; do [ -d "$d" ] && '"$X"' pool-destroy ${d##*/}; done
 		for i in $(seq 100); do rmmod mooncake 2> /dev/null && exit 0; sleep 0.1; done; exit 1'
-	ok "node $n: no RDMA object is left" says "mr=0 qp=1 cq=1 pd=1 cm_id=0" objects $n
+	ok "node $n: no RDMA object is left" no_objects $n
 	on $n sh -c 'insmod "$MC_KO"'
 done

@@ -110,7 +110,15 @@ live() { local n; n=$(x "$1" paths | grep -c state=live); echo "$n of $2 paths a
 # rail_field NODE RAIL NAME: a number of one rail
 rail_field() { x "$1" rails | grep -E "(^| )rail=$2 " | tr ' ' '\n' | sed -n "s/^$3=//p"; }
 
+# objects NODE: what all its devices hold, together
 objects() { on "$1" sh -c 'rdma -j resource show | python3 -c "
 import json, sys
-print(\" \".join(\"%s=%d\" % (k, d[k]) for d in json.load(sys.stdin)
-	for k in (\"mr\", \"qp\", \"cq\", \"pd\", \"cm_id\") if k in d))"'; }
+devices = json.load(sys.stdin)
+print(\" \".join(\"%s=%d\" % (k, sum(d.get(k, 0) for d in devices)) for k in (\"mr\", \"qp\", \"cq\", \"pd\", \"cm_id\")))"'; }
+
+# no_objects NODE: each of its devices has what the kernel itself uses, and no more
+no_objects() { on "$1" sh -c 'rdma -j resource show | python3 -c "
+import json, sys
+devices = json.load(sys.stdin)
+print(devices)
+sys.exit(any((d.get(\"mr\", 0), d.get(\"qp\"), d.get(\"cq\"), d.get(\"pd\"), d.get(\"cm_id\", 0)) != (0, 1, 1, 1, 0) for d in devices))"'; }
