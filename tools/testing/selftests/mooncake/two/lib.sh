@@ -121,4 +121,5 @@ no_objects() { on "$1" sh -c 'rdma -j resource show | python3 -c "
 import json, sys
 devices = json.load(sys.stdin)
 print(devices)
-sys.exit(any((d.get(\"mr\", 0), d.get(\"qp\"), d.get(\"cq\"), d.get(\"pd\"), d.get(\"cm_id\", 0)) != (0, 1, 1, 1, 0) for d in devices))"'; }
+idle = dict(mr=0, qp=1, cq=1, pd=1, cm_id=0)
+sys.exit(any(d.get(k, 0) != idle[k] for d in devices for k in idle))"'; }
