@@ -81,6 +81,8 @@ struct mc_ctx *mc_ctx_create(void)
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->reqs);
 	mutex_init(&ctx->setup_lock);
+	mc_batches_init(&ctx->batches);
+	mutex_init(&ctx->cancel_lock);
 	mutex_init(&ctx->export_lock);
 	INIT_LIST_HEAD(&ctx->exports);
 	mc_handle_init(&ctx->bufs);
@@ -108,6 +110,8 @@ static void ctx_free_work(struct work_struct *work)
 	if (ctx->ring)
 		mc_ring_free(ctx->ring);
 	mc_acct_put(ctx->acct);
+	mc_batches_destroy(&ctx->batches);
+	mutex_destroy(&ctx->cancel_lock);
 	mutex_destroy(&ctx->export_lock);
 	mutex_destroy(&ctx->setup_lock);
 	kfree(ctx);

@@ -23,6 +23,8 @@
 #include <linux/xarray.h>
 #include <linux/mooncake.h>
 
+#include "batch.h"
+
 struct mc_acct;
 struct mc_req;
 struct mc_ring;
@@ -59,6 +61,8 @@ struct mc_handle_tab {
  * @ranges: address ranges of the registered buffers (struct mc_buf.range)
  * @segs: segment handles
  * @grants: loaded grants
+ * @batches: what has become of the requests
+ * @cancel_lock: one MC_IOC_CANCEL at a time: it moves requests between lists
  * @export_lock: see useg.h
  * @exports: segments that it exports (struct mc_useg.link)
  * @nexports: entries of @exports
@@ -80,6 +84,8 @@ struct mc_ctx {
 	struct rb_root ranges;
 	struct mc_handle_tab segs;
 	struct mc_handle_tab grants;
+	struct mc_batches batches;
+	struct mutex cancel_lock;
 	struct mutex export_lock;
 	struct list_head exports;
 	u32 nexports;

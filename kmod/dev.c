@@ -12,6 +12,7 @@
 #include "grant.h"
 #include "map.h"
 #include "mem.h"
+#include "req.h"
 #include "ring.h"
 #include "sysfs.h"
 #include "useg.h"
@@ -26,6 +27,8 @@ union mc_arg {
 	struct mc_enter enter;
 	struct mc_eventfd eventfd;
 	struct mc_seg_export seg_export;
+	struct mc_cancel cancel;
+	struct mc_batch_info batch;
 	struct mc_seg_unexport seg_unexport;
 	struct mc_grant_add grant_add;
 	struct mc_grant_del grant_del;
@@ -100,6 +103,16 @@ static int op_seg_unexport(struct mc_ctx *ctx, union mc_arg *arg)
 	if (arg->seg_unexport.flags)
 		return -EINVAL;
 	return mc_useg_unexport(ctx, arg->seg_unexport.seg_uuid);
+}
+
+static int op_cancel(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return mc_req_cancel(ctx, &arg->cancel);
+}
+
+static int op_batch(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return mc_batch_query(&ctx->batches, &arg->batch);
 }
 
 static int op_ring_setup(struct mc_ctx *ctx, union mc_arg *arg)
@@ -180,6 +193,8 @@ static const struct mc_op mc_ops[] = {
 	OP(MC_IOC_BUF_REG_BATCH, struct mc_buf_reg_batch, op_buf_reg_batch, true),
 	OP(MC_IOC_SEG_EXPORT, struct mc_seg_export, op_seg_export, false),
 	OP(MC_IOC_SEG_UNEXPORT, struct mc_seg_unexport, op_seg_unexport, false),
+	OP(MC_IOC_CANCEL, struct mc_cancel, op_cancel, false),
+	OP(MC_IOC_BATCH, struct mc_batch_info, op_batch, false),
 };
 
 /* EFAULT after a success: the object exists and the caller has not learned its handle; it goes with the file. */

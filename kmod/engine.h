@@ -149,6 +149,9 @@ struct mc_slice {
  * @submitted_at: ktime_get() based ns
  * @deadline: aborts it
  * @deadline_at: ktime_get() based ns
+ * @patient: after the deadline posted slices may run out for a moment
+ * @late: the deadline work has been here
+ * @published: it has completed; under @lock
  * @granted: the target needs a grant, and there was one
  * @grant_first: the grant ends before the deadline
  * @grant_end: CLOCK_BOOTTIME when the grant has ended, ns
@@ -181,6 +184,9 @@ struct mc_req {
 	u64 submitted_at;
 	struct delayed_work deadline;
 	u64 deadline_at;
+	bool patient;
+	bool late;
+	bool published;
 	bool granted;
 	bool grant_first;
 	u64 grant_end;

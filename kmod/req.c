@@ -17,6 +17,7 @@
 #include "trace.h"
 
 #define DEFAULT_TIMEOUT_NS	(60ULL * NSEC_PER_SEC)
+#define GRACE			HZ	/* for what is on the wire after the default deadline */
 #define SLICE_RESERVE		256	/* slices that can always be cut: a path with work never starves for memory */
 
 static struct kmem_cache *req_cache;
@@ -102,7 +103,8 @@ void mc_req_put(struct mc_req *req)
 		kmem_cache_free(req_cache, req);
 }
 
-static void complete_entry(struct mc_ctx *ctx, const struct mc_sqe *sqe, int result)
+/* @batch: where it is counted, 0: nowhere */
+static void complete_entry(struct mc_ctx *ctx, const struct mc_sqe *sqe, u32 batch, int result)
 {
 	struct mc_cqe cqe = {
 		.cookie = sqe->cookie,
@@ -114,6 +116,7 @@ static void complete_entry(struct mc_ctx *ctx, const struct mc_sqe *sqe, int res
 
 	if (result)
 		mc_stat_add(MC_STAT_REQ_ERRORS, 1);
+	mc_batch_end(&ctx->batches, batch, sqe->cookie, result);
 	mc_ring_complete(ctx->ring, &cqe);
 }
 
@@ -144,6 +147,9 @@ static void req_publish(struct mc_req *req)
 	spin_lock(&ctx->lock);
 	list_del_init(&req->ctx_link);
 	spin_unlock(&ctx->lock);
+	spin_lock(&req->lock);
+	req->published = true;
+	spin_unlock(&req->lock);
 	/* References first: who sees the completion may count on the buffer being idle. */
 	mc_buf_put(req->buf);
 	if (cancel_delayed_work(&req->deadline)) {
@@ -152,6 +158,7 @@ static void req_publish(struct mc_req *req)
 		mc_req_put(req);
 	}
 	mc_target_put(req->target);
+	mc_batch_end(&ctx->batches, req->batch, req->cookie, cqe.result);
 	mc_ring_complete(ctx->ring, &cqe);
 	mc_ctx_put(ctx);
 	atomic_dec(&req_live);
@@ -252,42 +259,88 @@ void mc_req_stop(struct mc_req *req, int err)
 
 /* ---- deadlines and close ---- */
 
+/* Once more after the grace, unless it has completed: then nobody would take the work's references. */
+static bool come_again(struct mc_req *req)
+{
+	bool again;
+
+	spin_lock(&req->lock);
+	again = !req->published;
+	if (again)
+		queue_delayed_work(mc_wq, &req->deadline, GRACE);
+	spin_unlock(&req->lock);
+	return again;
+}
+
+/* It may complete while this runs; the work's references keep the structure, and req->target until abort() returns. */
 static void deadline_work(struct work_struct *work)
 {
 	struct mc_req *req = container_of(work, struct mc_req, deadline.work);
+	bool gently = req->patient && !req->late;
 
-	mc_stat_add(MC_STAT_TIMEOUTS, 1);
-	mc_req_stop(req, req->grant_first ? -ETIME : -ETIMEDOUT);
-	/* It may complete while this runs; the reference keeps the structure, and req->target until abort() returns. */
-	req->target->ops->abort(req, true);
+	if (!req->late) {
+		mc_stat_add(MC_STAT_TIMEOUTS, 1);
+		mc_req_stop(req, req->grant_first ? -ETIME : -ETIMEDOUT);
+	}
+	req->late = true;
+	req->target->ops->abort(req, !gently);
+	if (gently && come_again(req))
+		return;
 	mc_target_put(req->target);
 	mc_req_put(req);
 }
 
-void mc_req_stop_all(struct mc_ctx *ctx, int err, bool fence)
+/*
+ * One after the other, each moved back to the file's list before the lock is dropped. A request that completes
+ * meanwhile unlinks itself from whichever list it is on. Returns how many there were.
+ */
+static u32 stop_some(struct mc_ctx *ctx, const u64 *cookie, int err, bool fence)
 {
 	struct mc_req *req;
 	LIST_HEAD(todo);
+	u32 n = 0;
 
-	/*
-	 * One after the other, each moved back to the file's list before the lock is dropped. A request that
-	 * completes meanwhile unlinks itself from whichever list it is on. New ones don't appear: the file is closed.
-	 */
 	spin_lock(&ctx->lock);
 	list_splice_init(&ctx->reqs, &todo);
 	while (!list_empty(&todo)) {
 		req = list_first_entry(&todo, struct mc_req, ctx_link);
 		list_move_tail(&req->ctx_link, &ctx->reqs);
+		if (cookie && req->cookie != *cookie) {
+			cond_resched_lock(&ctx->lock);
+			continue;
+		}
 		mc_req_get(req);
 		mc_target_get(req->target);
 		spin_unlock(&ctx->lock);
+		n++;
 		mc_req_stop(req, err);
 		req->target->ops->abort(req, fence);
 		mc_target_put(req->target);
 		mc_req_put(req);
+		cond_resched();
 		spin_lock(&ctx->lock);
 	}
 	spin_unlock(&ctx->lock);
+	return n;
+}
+
+/* New ones don't appear: the file is closed. */
+void mc_req_stop_all(struct mc_ctx *ctx, int err, bool fence)
+{
+	stop_some(ctx, NULL, err, fence);
+}
+
+int mc_req_cancel(struct mc_ctx *ctx, struct mc_cancel *arg)
+{
+	bool all = arg->flags & MC_CANCEL_ALL;
+
+	if (arg->flags & ~MC_CANCEL_ALL || arg->resv || (all && arg->cookie))
+		return -EINVAL;
+	if (mutex_lock_killable(&ctx->cancel_lock))
+		return -EINTR;
+	arg->out_count = stop_some(ctx, all ? NULL : &arg->cookie, -ECANCELED, false);
+	mutex_unlock(&ctx->cancel_lock);
+	return arg->out_count ? 0 : -ENOENT;
 }
 
 /* ---- submission ---- */
@@ -394,23 +447,28 @@ static void req_start(struct mc_ctx *ctx, struct mc_req *req, const struct mc_sq
 
 void mc_req_submit(struct mc_ctx *ctx, const struct mc_sqe *sqe)
 {
-	int ret = check_entry(sqe);
+	int ret = mc_batch_begin(&ctx->batches, sqe->batch);
 	struct mc_req *req;
 
 	mc_stat_add(MC_STAT_REQS, 1);
+	if (ret) {
+		complete_entry(ctx, sqe, 0, ret);
+		return;
+	}
+	ret = check_entry(sqe);
 	if (ret || sqe->opcode == MC_OP_NOP) {
-		complete_entry(ctx, sqe, ret);
+		complete_entry(ctx, sqe, sqe->batch, ret);
 		return;
 	}
 	req = mc_fault_hit(alloc) ? NULL : kmem_cache_zalloc(req_cache, GFP_KERNEL);
 	if (!req) {
-		complete_entry(ctx, sqe, -ENOMEM);
+		complete_entry(ctx, sqe, sqe->batch, -ENOMEM);
 		return;
 	}
 	ret = req_resolve(ctx, req, sqe);
 	if (ret) {
 		kmem_cache_free(req_cache, req);
-		complete_entry(ctx, sqe, ret);
+		complete_entry(ctx, sqe, sqe->batch, ret);
 		return;
 	}
 	req_fill(ctx, req, sqe);

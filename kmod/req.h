@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct mc_cancel;
 struct mc_ctx;
 struct mc_req;
 struct mc_sqe;
@@ -30,6 +31,15 @@ void mc_req_submit(struct mc_ctx *ctx, const struct mc_sqe *sqe);
  * Context: process, sleeps.
  */
 void mc_req_stop_all(struct mc_ctx *ctx, int err, bool fence);
+
+/**
+ * mc_req_cancel - MC_IOC_CANCEL
+ * @ctx: file
+ * @arg: see the uapi
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EINTR.
+ */
+int mc_req_cancel(struct mc_ctx *ctx, struct mc_cancel *arg);
 
 /* Requests that have not completed. */
 u32 mc_req_count(void);

@@ -41,6 +41,7 @@
 #define MC_MAX_GRANT_BATCH	1024	/* of one MC_IOC_GRANT_ADD or MC_IOC_GRANT_DEL */
 #define MC_MAX_BUF_LEN		(1ULL << 40)
 #define MC_MAX_REQ_LEN		(1ULL << 32)
+#define MC_MAX_BATCHES_KEPT	1024	/* that have ended, for MC_IOC_BATCH, of an open file */
 #define MC_MAX_TIMEOUT_NS	(3600ULL * 1000000000ULL)
 
 /**
@@ -333,11 +334,12 @@ struct mc_ring_setup {
  * @buf_id: buffer
  * @buf_off: first byte in the buffer
  * @target_id: segment handle from MC_IOC_SEG_OPEN
- * @batch: any number, repeated in the completion
+ * @batch: any number, repeated in the completion; 0: the request belongs to no batch that MC_IOC_BATCH knows
  * @target_off: first byte in the segment
  * @len: bytes, 1 to MC_MAX_REQ_LEN (NOP: 0)
  * @cookie: any number, repeated in the completion
- * @timeout_ns: deadline, counted from submission; 0 means the default (60 s), at most MC_MAX_TIMEOUT_NS
+ * @timeout_ns: deadline, counted from submission, at most MC_MAX_TIMEOUT_NS: then the request is stopped and whatever
+ *	of it is on the wire is cut off. 0 means 60 s, after which what is on the wire has 1 s more to end by itself
  * @grant_id: grant that allows it, from MC_IOC_GRANT_ADD; 0 for a segment that needs none
  * @crc32c: must be 0
  * @spans: must be 0
@@ -526,6 +528,55 @@ struct mc_grant_del {
 #define MC_OFF_GRANT_SHIFT	31
 #define MC_OFF_GRANT(id)	((__u64)(id) << MC_OFF_GRANT_SHIFT)
 
+/**
+ * struct mc_cancel - MC_IOC_CANCEL: stop requests of this file
+ * @size: sizeof(struct mc_cancel)
+ * @flags: MC_CANCEL_ALL or 0
+ * @cookie: the requests with this cookie; 0 with MC_CANCEL_ALL
+ * @out_count: requests that were found; not all of them need end with ECANCELED
+ * @resv: must be 0
+ *
+ * Nothing more of them is posted. What is on the wire runs out first: each request completes once, as ever, with
+ * ECANCELED, or with the result it had when something else stopped it first. One whose last byte has moved may complete
+ * either way. Requests that are submitted while this runs may be missed. Errors: EINVAL, ENOENT (there is no such
+ * request, or it has completed), EINTR (killed).
+ */
+struct mc_cancel {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 cookie;
+	__u32 out_count;
+	__u32 resv;
+};
+
+#define MC_CANCEL_ALL		(1U << 0)
+
+/**
+ * struct mc_batch_info - MC_IOC_BATCH: what has become of the requests of a batch
+ * @size: sizeof(struct mc_batch_info)
+ * @flags: must be 0
+ * @batch: number, not 0
+ * @out_pending: requests that have not completed
+ * @out_done: requests that have
+ * @out_error: 0, or the result of the first one that failed
+ * @resv: must be 0
+ * @out_error_cookie: its cookie
+ *
+ * What a completion says is counted when the completion can be seen. Once nothing is pending, the numbers stay until
+ * MC_MAX_BATCHES_KEPT other batches of the file have ended, or the number is used again, which begins anew. Errors:
+ * EINVAL, ENOENT (not known, or not any more).
+ */
+struct mc_batch_info {
+	__u32 size;
+	__u32 flags;
+	__u32 batch;
+	__u32 out_pending;
+	__aligned_u64 out_done;
+	__s32 out_error;
+	__u32 resv;
+	__aligned_u64 out_error_cookie;
+};
+
 #define MC_IOC_MAGIC		0xCA
 #define MC_IOC_INFO		_IOWR(MC_IOC_MAGIC, 0x00, struct mc_info)
 #define MC_IOC_BUF_REG		_IOWR(MC_IOC_MAGIC, 0x01, struct mc_buf_reg)
@@ -541,5 +592,7 @@ struct mc_grant_del {
 #define MC_IOC_BUF_REG_BATCH	_IOWR(MC_IOC_MAGIC, 0x0a, struct mc_buf_reg_batch)
 #define MC_IOC_SEG_EXPORT	_IOWR(MC_IOC_MAGIC, 0x0b, struct mc_seg_export)
 #define MC_IOC_SEG_UNEXPORT	_IOW(MC_IOC_MAGIC, 0x0c, struct mc_seg_unexport)
+#define MC_IOC_CANCEL		_IOWR(MC_IOC_MAGIC, 0x0d, struct mc_cancel)
+#define MC_IOC_BATCH		_IOWR(MC_IOC_MAGIC, 0x0e, struct mc_batch_info)
 
 #endif /* _UAPI_LINUX_MOONCAKE_H */
