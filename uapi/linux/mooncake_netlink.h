@@ -42,7 +42,7 @@
  *   EVENT_PEER_UP      NODE_UUID                         the first path to a peer is live
  *   EVENT_PEER_DOWN    NODE_UUID LAST_ERROR              the last one is gone
  *   EVENT_RAIL_UP      RAIL_ID DEV_NAME [NODE_UUID]      without NODE_UUID the rail itself, else its path to that peer
- *   EVENT_RAIL_PAUSED  RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   carries nothing for now, is tried again
+ *   EVENT_RAIL_PAUSED  RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   carries nothing until it is tried again
  *   EVENT_RAIL_DOWN    RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   was taken away
  *
  * Words of STATE: MC_STATE_*.
