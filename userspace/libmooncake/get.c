@@ -90,6 +90,12 @@ static Mooncake__V1__BatchGetReplicaListReply *ask_where(struct get_wave *w, siz
 	return reply;
 }
 
+/* The master counts the lease from later than @asked_ns, never from earlier. */
+uint64_t mc_lease_end(const Mooncake__V1__GetReplicaListReply *reply, uint64_t asked_ns)
+{
+	return reply->lease_ttl_ms > UINT64_MAX / 4000000 ? UINT64_MAX : asked_ns + reply->lease_ttl_ms * 1000000;
+}
+
 static void take_reply(struct get_op *op, Mooncake__V1__GetReplicaListReply *reply, uint64_t asked_ns)
 {
 	uint64_t room = mc_item_len(op->item);
@@ -108,9 +114,7 @@ static void take_reply(struct get_op *op, Mooncake__V1__GetReplicaListReply *rep
 		fail_err(op, err.code, &err);
 		return;
 	}
-	/* The master counts the lease from later than this, never from earlier. */
-	op->lease_end =
-		reply->lease_ttl_ms > UINT64_MAX / 4000000 ? UINT64_MAX : asked_ns + reply->lease_ttl_ms * 1000000;
+	op->lease_end = mc_lease_end(reply, asked_ns);
 	op->state = GET_FETCH;
 }
 

@@ -29,13 +29,10 @@ int mc_store_ready(struct mc_store *s, char *version, size_t version_len, const 
 	return rc;
 }
 
-static bool key_ok(const void *key, size_t len)
+int mc_key_check(const void *key, size_t len, struct mc_error *err)
 {
-	return key && len && len <= MC_STORE_MAX_KEY;
-}
-
-static int bad_key(size_t len, struct mc_error *err)
-{
+	if (key && len && len <= MC_STORE_MAX_KEY)
+		return 0;
 	return mc_error_set(err, MC_EINVALID_KEY, 0, "key of %zu bytes, not 1 to %u", len, MC_STORE_MAX_KEY);
 }
 
@@ -134,8 +131,8 @@ static int keys_batch(struct mc_store *s, struct mc_key_item *items, size_t n, b
 		else if (n > MC_STORE_MAX_BATCH)
 			items[i].code = mc_error_set(&one, MC_EINVALID_PARAMS, 0, "batch of %zu keys is above %u", n,
 						     MC_STORE_MAX_BATCH);
-		else if (!key_ok(items[i].key, items[i].key_len))
-			items[i].code = bad_key(items[i].key_len, &one);
+		else
+			items[i].code = mc_key_check(items[i].key, items[i].key_len, &one);
 		if (items[i].code) {
 			note(&first, &one);
 		} else {
@@ -207,10 +204,20 @@ static void copy_replica(struct mc_replica *out, const Mooncake__V1__Replica *r)
 	snprintf(out->segment_name, sizeof(out->segment_name), "%s", r->segment_name);
 }
 
+Mooncake__V1__GetReplicaListReply *mc_ask_replicas(struct mc_store *s, const void *key, size_t key_len, uint64_t until,
+						   struct mc_error *err)
+{
+	Mooncake__V1__KeyRequest req = MOONCAKE__V1__KEY_REQUEST__INIT;
+
+	req.tenant = s->tenant;
+	req.key.data = (uint8_t *)key;
+	req.key.len = key_len;
+	return mc_ask(s, "GetReplicaList", &req.base, &mooncake__v1__get_replica_list_reply__descriptor, until, err);
+}
+
 int mc_store_stat(struct mc_store *s, const void *key, size_t key_len, struct mc_object_stat *st,
 		  const struct mc_opts *opts, struct mc_error *err)
 {
-	Mooncake__V1__KeyRequest req = MOONCAKE__V1__KEY_REQUEST__INIT;
 	Mooncake__V1__GetReplicaListReply *reply;
 	struct mc_error local;
 	char text[MC_KEY_TEXT];
@@ -218,13 +225,10 @@ int mc_store_stat(struct mc_store *s, const void *key, size_t key_len, struct mc
 
 	err = err ? err : &local;
 	memset(st, 0, sizeof(*st));
-	if (!key_ok(key, key_len))
-		return bad_key(key_len, err);
-	req.tenant = s->tenant;
-	req.key.data = (uint8_t *)key;
-	req.key.len = key_len;
-	reply = mc_ask(s, "GetReplicaList", &req.base, &mooncake__v1__get_replica_list_reply__descriptor,
-		       mc_deadline(s, opts), err);
+	rc = mc_key_check(key, key_len, err);
+	if (rc)
+		return rc;
+	reply = mc_ask_replicas(s, key, key_len, mc_deadline(s, opts), err);
 	if (!reply)
 		return err->code;
 	rc = mc_judge(reply->status, mc_key_text(key, key_len, text), err);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-mooncake-srcs := util.c device.c ring.c batch.c grant.c segcache.c health.c items.c put.c get.c objects.c store.c
+mooncake-srcs := util.c device.c ring.c batch.c grant.c segcache.c health.c items.c put.c get.c map.c objects.c store.c
 mooncake-libs := libprotobuf-c
 mooncake-uses := rpc-client proto
 mooncake-incs := include

@@ -163,6 +163,38 @@ void *mc_ask(struct mc_store *s, const char *method, const ProtobufCMessage *req
 void mc_drop_reply(void *reply);
 
 /**
+ * mc_key_check() - may this be a key?
+ * @key: key
+ * @key_len: its bytes
+ * @err: why not
+ *
+ * Return: 0 or INVALID_KEY.
+ */
+int mc_key_check(const void *key, size_t key_len, struct mc_error *err);
+
+/**
+ * mc_ask_replicas() - GetReplicaList
+ * @s: store
+ * @key: its key
+ * @key_len: bytes of @key
+ * @until: when to give up
+ * @err: why not
+ *
+ * Return: the reply, to be judged and freed, or NULL.
+ */
+Mooncake__V1__GetReplicaListReply *mc_ask_replicas(struct mc_store *s, const void *key, size_t key_len, uint64_t until,
+						   struct mc_error *err);
+
+/**
+ * mc_lease_end() - how long an answer protects its object
+ * @reply: the answer
+ * @asked_ns: from before it was asked for
+ *
+ * Return: on the clock of mc_now_ns().
+ */
+uint64_t mc_lease_end(const Mooncake__V1__GetReplicaListReply *reply, uint64_t asked_ns);
+
+/**
  * mc_judge() - what the master said about one item
  * @st: its status
  * @what: operation and key, for the message

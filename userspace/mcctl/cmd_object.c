@@ -276,6 +276,35 @@ static int fetch(struct ctl *c, struct mc_store *store, struct mem *m, struct mc
 	return MCT_EXIT_OK;
 }
 
+/* Through a mapping of the pool's pages; the copy counts if the lease lasted. */
+static int fetch_map(struct ctl *c, struct mc_store *store, struct mem *m, struct mc_result *res)
+{
+	const char *key = c->argv[0];
+	struct mc_error err;
+	struct mc_map map;
+	int rc;
+
+	if (mc_store_map(store, key, strlen(key), &map, NULL, &err))
+		return ctl_fail_store(c, &err);
+	rc = mem_alloc(c, m, map.len);
+	if (!rc) {
+		memcpy(m->p, map.addr, map.len);
+		res->bytes = map.len;
+		if (mc_now_ns() >= map.until_ns)
+			rc = ctl_fail(c, MCT_EXIT_FAILED, "map '%s': LEASE_EXPIRED: its lease ended while it was read",
+				      key);
+	}
+	mc_store_unmap(store, &map);
+	return rc;
+}
+
+enum { G_MAP };
+
+static const struct ctl_opt get_opts[] = {
+	{ "map", NULL, "map the pool's own pages; fails when no replica is on this node" },
+	{ NULL, NULL, NULL },
+};
+
 /* Nothing is written before all bytes are here and valid. */
 static int object_get(struct ctl *c)
 {
@@ -287,13 +316,16 @@ static int object_get(struct ctl *c)
 
 	if (rc)
 		return rc;
-	rc = fetch(c, store, &m, &res);
+	rc = c->val[G_MAP] ? fetch_map(c, store, &m, &res) : fetch(c, store, &m, &res);
 	mc_store_close(store);
 	if (!rc)
 		rc = write_file(c, path, m.p, res.bytes);
 	mem_free(&m);
 	if (rc || !strcmp(path, "-"))
 		return rc;
+	if (c->val[G_MAP])
+		return ctl_print(c, json_pack("{so sI ss}", "key", ctl_text(c->argv[0], strlen(c->argv[0])), "bytes",
+					      (json_int_t)res.bytes, "path", "map"));
 	return ctl_print(c, result_json(c->argv[0], &res));
 }
 
@@ -416,7 +448,7 @@ const struct ctl_cmd ctl_object_cmds[] = {
 	{ "object", "put", "KEY FILE|-", 2, 2, "store a file's bytes under a key", put_opts, object_put },
 	{ "object", "put-batch", "KEY=FILE...", 1, 65536, "store several files; prints one result for each", put_opts,
 	  object_put_batch },
-	{ "object", "get", "KEY [FILE|-]", 1, 2, "read an object (default: to standard output)", NULL, object_get },
+	{ "object", "get", "KEY [FILE|-]", 1, 2, "read an object (default: to standard output)", get_opts, object_get },
 	{ "object", "stat", "KEY", 1, 1, "size and replicas of an object", NULL, object_stat },
 	{ "object", "ls", "[PREFIX]", 0, 1, "keys of the tenant, in order", ls_opts, object_ls },
 	{ "object", "rm", "KEY...", 1, 65536, "remove objects", rm_opts, object_rm },

@@ -389,19 +389,42 @@ static int fk_ioctl(void *ctx, unsigned long cmd, void *arg)
 	return rc;
 }
 
+/* The bytes of the segment themselves. */
+static void *map_extent(struct fake_kernel *fk, uint64_t off, size_t len, bool writable)
+{
+	uint64_t id = off >> MC_OFF_GRANT_SHIFT;
+	const struct mc_grant *g = &fk->grants[id - 1];
+	unsigned int i;
+
+	RULE(!writable && off == MC_OFF_GRANT(id) && id <= FK_GRANTS && fk->grant_used[id - 1]);
+	RULE(g->rights & MC_GRANT_R && len == g->len);
+	for (i = 0; i < fk->n_segs && memcmp(fk->segs[i].uuid, g->seg, MC_UUID_LEN); i++)
+		;
+	RULE(i < fk->n_segs && fk->segs[i].local);
+	if (fk->map_err) {
+		errno = fk->map_err;
+		return NULL;
+	}
+	fk->maps++;
+	return fk->segs[i].data + g->off;
+}
+
 static void *fk_map(void *ctx, uint64_t off, size_t len, bool writable)
 {
 	struct fake_kernel *fk = ctx;
 
+	if (off >= MC_OFF_GRANT(1))
+		return map_extent(fk, off, len, writable);
 	RULE(len == fk->area && writable == (off == MC_OFF_SQ));
 	return off == MC_OFF_SQ ? (void *)fk->sq : (void *)fk->cq;
 }
 
 static void fk_unmap(void *ctx, void *addr, size_t len)
 {
-	(void)ctx;
-	(void)addr;
+	struct fake_kernel *fk = ctx;
+
 	(void)len;
+	fk->maps -= addr != fk->sq && addr != fk->cq;
 }
 
 static void fk_close(void *ctx)

@@ -50,6 +50,8 @@ struct fake_kernel {
 	int grant_err;			/* loading a grant ends with this... */
 	unsigned int grant_errs;	/* ...so many times */
 	unsigned int grant_calls;
+	int map_err;			/* mapping an extent ends with this */
+	unsigned int maps;		/* mapped extents */
 	struct mc_sq_head *sq;
 	struct mc_cq_head *cq;
 	size_t area;

@@ -40,6 +40,7 @@ void teardown(struct env *e)
 	mc_store_close(e->s);
 	/* Whatever was opened is closed again, and grants are given back. */
 	assert_int_equal(fk_grants(e->fk), 0);
+	assert_int_equal(e->fk->maps, 0);
 	for (i = 0; i < 256; i++)
 		assert_int_equal(e->fk->handles[i], 0);
 	mc_dev_close(e->dev);

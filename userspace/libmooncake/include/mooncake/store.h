@@ -268,6 +268,50 @@ int mc_store_get(struct mc_store *store, const void *key, size_t key_len, struct
 		 uint64_t len, const struct mc_opts *opts, struct mc_result *res, struct mc_error *err);
 
 /**
+ * struct mc_map - an object's bytes where they are, from mc_store_map()
+ * @addr: first byte; reading only
+ * @len: bytes of the object
+ * @until_ns: on the clock of mc_now_ns(): the bytes are the object's that long. Touching them later is SIGBUS
+ * @grant_id: for mc_store_unmap()
+ */
+struct mc_map {
+	const void *addr;
+	uint64_t len;
+	uint64_t until_ns;
+	uint32_t grant_id;
+};
+
+/**
+ * mc_store_map() - read an object of this node without copying it
+ * @store: handle
+ * @key: its key
+ * @key_len: bytes of @key
+ * @map: result; end it with mc_store_unmap()
+ * @opts: options or NULL
+ * @err: why not
+ *
+ * The mapping is of the pool's own pages, read-only, and ends with the lease that this call took (@map->until_ns), with
+ * the pool, and with the store: a byte read later is SIGBUS, never another object's. What was computed from the bytes
+ * counts only if mc_now_ns() was below @map->until_ns afterwards. It can't be registered as a buffer.
+ *
+ * Return: 0, NOT_SUPPORTED with sys_errno EREMOTE (no replica is on this node) or EINVAL (its bytes can't be mapped):
+ * mc_store_get() does what this can't; OBJECT_NOT_FOUND, REPLICA_IS_NOT_READY, LEASE_EXPIRED, INVALID_KEY,
+ * TRANSFER_FAIL (the grant is refused, the pool is gone), UNAVAILABLE_IN_CURRENT_STATUS (this node does not know the
+ * master's time), UNAVAILABLE_IN_CURRENT_MODE (no device), RPC_FAIL, RPC_TIMEOUT, or what the master said.
+ */
+int mc_store_map(struct mc_store *store, const void *key, size_t key_len, struct mc_map *map,
+		 const struct mc_opts *opts, struct mc_error *err);
+
+/**
+ * mc_store_unmap() - give a mapping back
+ * @store: handle that made it
+ * @map: mapping, or one that failed: then nothing happens
+ *
+ * The lease runs out by itself.
+ */
+void mc_store_unmap(struct mc_store *store, struct mc_map *map);
+
+/**
  * mc_store_put_batch() - store many objects
  * @store: handle
  * @items: objects; each gets its own result
