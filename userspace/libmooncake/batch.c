@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define WINDOW_START	(1ull << 20)
+
 int mc_batch_new(struct mc_dev *dev, uint32_t max, struct mc_batch **out, struct mc_error *err)
 {
 	struct mc_batch *b;
@@ -53,6 +55,32 @@ static int add(struct mc_batch *b, uint8_t opcode, struct mc_buf *buf, uint64_t 
 void mc_batch_grant(struct mc_batch *b, uint32_t id)
 {
 	b->grant = id;
+}
+
+void mc_batch_pace(struct mc_batch *b, uint64_t ns)
+{
+	b->window = WINDOW_START;
+	b->grow_until = mc_now_ns() + ns;
+}
+
+void mc_batch_regrant(struct mc_batch *b, uint32_t first, uint32_t count, uint32_t id)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&b->dev->lock);
+	for (i = first > b->sent ? first : b->sent; i < first + count; i++)
+		b->xfers[i].grant_id = id;
+	pthread_mutex_unlock(&b->dev->lock);
+}
+
+bool mc_batch_unsent(const struct mc_batch *b, uint32_t first, uint32_t count)
+{
+	bool unsent;
+
+	pthread_mutex_lock(&b->dev->lock);
+	unsent = first + count > b->sent;
+	pthread_mutex_unlock(&b->dev->lock);
+	return unsent;
 }
 
 int mc_batch_read(struct mc_batch *b, struct mc_buf *buf, uint64_t buf_off, struct mc_seg *seg, uint64_t seg_off,

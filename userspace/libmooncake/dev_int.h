@@ -105,6 +105,9 @@ struct mc_xfer {
  * @frozen: results change no more, whatever still comes
  * @abandoned: freed while some had not ended; the last one frees it
  * @deadline_ns: on the clock of mc_now_ns(); 0 is the kernel's default
+ * @flying: bytes of transfers that the kernel has
+ * @window: no more than that at a time, or one transfer; 0: no limit. See mc_batch_pace()
+ * @grow_until: what has ended before then is added to @window
  * @xfers: the transfers
  */
 struct mc_batch {
@@ -120,6 +123,9 @@ struct mc_batch {
 	bool frozen;
 	bool abandoned;
 	uint64_t deadline_ns;
+	uint64_t flying;
+	uint64_t window;
+	uint64_t grow_until;
 	struct mc_xfer xfers[];
 };
 
@@ -229,6 +235,36 @@ int mc_ring_reap_locked(struct mc_dev *dev);
  * Return: 0, or -errno when the kernel refused; the transfers it refused have ended with that.
  */
 int mc_ring_push_locked(struct mc_dev *dev);
+
+/**
+ * mc_batch_pace() - hand the kernel only what will have moved within a time
+ * @b: batch, not yet submitted
+ * @ns: that time
+ *
+ * A transfer is allowed by the grant that it was handed over with: those that wait here can still be given a newer one.
+ * The batch begins with 1 MiB; what ends in the first @ns shows how fast the path is, and may be under way at a time
+ * from then on.
+ */
+void mc_batch_pace(struct mc_batch *b, uint64_t ns);
+
+/**
+ * mc_batch_regrant() - another grant for the transfers that have not been handed to the kernel
+ * @b: batch
+ * @first: number of the first transfer
+ * @count: how many
+ * @id: grant
+ */
+void mc_batch_regrant(struct mc_batch *b, uint32_t first, uint32_t count, uint32_t id);
+
+/**
+ * mc_batch_unsent() - has any of these transfers not been handed to the kernel?
+ * @b: batch
+ * @first: number of the first transfer
+ * @count: how many
+ *
+ * Return: true when a newer grant would matter.
+ */
+bool mc_batch_unsent(const struct mc_batch *b, uint32_t first, uint32_t count);
 
 /**
  * mc_batch_freeze() - stop waiting: drop what was not handed to the kernel, and let no result change any more

@@ -26,6 +26,7 @@ struct get_op {
 	struct mc_segref *seg;
 	size_t grant;
 	uint32_t first;
+	bool renewing;		/* a newer lease is being asked for */
 	bool stale;		/* a segment was gone: the master may know a newer place */
 };
 
@@ -39,6 +40,8 @@ struct get_wave {
 	Mooncake__V1__BatchGetReplicaListReply *replies[2];	/* first and second look */
 	struct mc_grant_use *grants;				/* of the attempt */
 	size_t n_grants;
+	struct mc_old_grants old_grants;
+	struct mc_renewal renew;
 	struct mc_batch *batch;
 };
 
@@ -62,7 +65,9 @@ static size_t count_state(const struct get_wave *w, enum get_state state)
 	return n;
 }
 
-static Mooncake__V1__BatchGetReplicaListReply *ask_where(struct get_wave *w, size_t n, struct mc_error *err)
+/* Asks for the @n items that are marked with @which. */
+static Mooncake__V1__BatchGetReplicaListReply *ask_where(struct get_wave *w, bool (*which)(const struct get_op *op),
+							 size_t n, uint64_t until, struct mc_error *err)
 {
 	Mooncake__V1__BatchKeyRequest req = MOONCAKE__V1__BATCH_KEY_REQUEST__INIT;
 	Mooncake__V1__BatchGetReplicaListReply *reply;
@@ -74,14 +79,14 @@ static Mooncake__V1__BatchGetReplicaListReply *ask_where(struct get_wave *w, siz
 		return NULL;
 	}
 	for (i = 0; i < w->n; i++) {
-		if (w->ops[i].state != GET_ASK)
+		if (!which(&w->ops[i]))
 			continue;
 		req.keys[req.n_keys].data = (uint8_t *)w->ops[i].item->key;
 		req.keys[req.n_keys++].len = w->ops[i].item->key_len;
 	}
 	req.tenant = w->s->tenant;
 	reply = mc_ask(w->s, "BatchGetReplicaList", &req.base, &mooncake__v1__batch_get_replica_list_reply__descriptor,
-		       w->deadline, err);
+		       until, err);
 	free(req.keys);
 	if (reply && mc_count_matches(w->s, "BatchGetReplicaList", reply->n_results, n, err)) {
 		mc_drop_reply(reply);
@@ -118,6 +123,11 @@ static void take_reply(struct get_op *op, Mooncake__V1__GetReplicaListReply *rep
 	op->state = GET_FETCH;
 }
 
+static bool not_asked(const struct get_op *op)
+{
+	return op->state == GET_ASK;
+}
+
 static void look_up(struct get_wave *w, int look)
 {
 	size_t i, k = 0, n = count_state(w, GET_ASK);
@@ -126,7 +136,7 @@ static void look_up(struct get_wave *w, int look)
 
 	if (!n)
 		return;
-	w->replies[look] = ask_where(w, n, &err);
+	w->replies[look] = ask_where(w, not_asked, n, w->deadline, &err);
 	for (i = 0; i < w->n; i++) {
 		if (w->ops[i].state != GET_ASK)
 			continue;
@@ -322,6 +332,7 @@ static void load_grants(struct get_wave *w)
 
 static void drop_grants(struct get_wave *w)
 {
+	mc_old_grants_drop(w->s->dev, &w->old_grants);
 	mc_grants_unload(w->s->dev, w->grants, w->n_grants);
 	free(w->grants);
 	w->grants = NULL;
@@ -358,6 +369,104 @@ static void fill_batch(struct get_wave *w)
 	}
 }
 
+static uint32_t xfers_of(const struct get_op *op)
+{
+	return mc_item_xfers(op->item, op->reply->size);
+}
+
+/* Something of it still waits to be handed to the kernel. */
+static bool waits(const struct get_wave *w, const struct get_op *op)
+{
+	return op->state == GET_MOVING && mc_batch_unsent(w->batch, op->first, xfers_of(op));
+}
+
+static bool is_renewing(const struct get_op *op)
+{
+	return op->renewing;
+}
+
+/* The replica that is being read, in a later answer: the range has held this object all the time between the two. */
+static const Mooncake__V1__Replica *still_there(const struct get_op *op, const Mooncake__V1__GetReplicaListReply *reply)
+{
+	const Mooncake__V1__Replica *old = op->reply->replicas[op->chosen];
+	size_t i;
+
+	if (!reply->status || reply->status->code || reply->clock_epoch != op->reply->clock_epoch)
+		return NULL;
+	for (i = 0; i < reply->n_replicas; i++) {
+		const Mooncake__V1__Replica *r = reply->replicas[i];
+
+		if (r->id == old->id && r->status == old->status && r->offset == old->offset &&
+		    r->length == old->length && r->segment_uuid.len == MC_UUID_LEN &&
+		    !memcmp(r->segment_uuid.data, old->segment_uuid.data, MC_UUID_LEN))
+			return r;
+	}
+	return NULL;
+}
+
+/* When to ask again: half of a lease before the first one ends, but not all the time for one that can't be had. */
+static uint64_t next_renewal(const struct get_wave *w)
+{
+	uint64_t at = UINT64_MAX, soon = mc_now_ns() + w->renew.life_ns / 8;
+	size_t i;
+
+	for (i = 0; i < w->n; i++)
+		if (waits(w, &w->ops[i]) && w->ops[i].lease_end - w->renew.life_ns / 2 < at)
+			at = w->ops[i].lease_end - w->renew.life_ns / 2;
+	return at > soon ? at : soon;
+}
+
+/*
+ * The lease of what still waits is renewed, and what is handed over from now on is read under a newer grant. Whatever
+ * goes wrong here leaves the older one, which ends when it ends.
+ */
+static uint64_t renew_leases(void *arg)
+{
+	struct get_wave *w = arg;
+	Mooncake__V1__BatchGetReplicaListReply *reply;
+	uint64_t asked_ns = mc_now_ns();
+	size_t i, k = 0, n = 0;
+
+	for (i = 0; i < w->n; i++) {
+		w->ops[i].renewing = waits(w, &w->ops[i]);
+		n += w->ops[i].renewing;
+	}
+	if (!n)
+		return UINT64_MAX;
+	reply = ask_where(w, is_renewing, n, asked_ns + w->renew.life_ns / 4, NULL);
+	for (i = 0; i < w->n && reply; i++) {
+		struct get_op *op = &w->ops[i];
+		const Mooncake__V1__Replica *r;
+
+		if (!op->renewing)
+			continue;
+		r = still_there(op, reply->results[k]);
+		if (r && mc_grant_replace(w->batch, op->first, xfers_of(op), &w->grants[op->grant], r->grant.data,
+					  r->grant.len, &w->old_grants))
+			op->lease_end = mc_lease_end(reply->results[k], asked_ns);
+		k++;
+	}
+	mc_drop_reply(reply);
+	return next_renewal(w);
+}
+
+static void plan_renewal(struct get_wave *w)
+{
+	uint64_t life_ms = 0, end = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < w->n; i++) {
+		const struct get_op *op = &w->ops[i];
+
+		if (op->state != GET_MOVING)
+			continue;
+		end = op->lease_end < end ? op->lease_end : end;
+		if (!life_ms || op->reply->lease_ttl_ms < life_ms)
+			life_ms = op->reply->lease_ttl_ms;
+	}
+	mc_renewal_init(&w->renew, end - life_ms * 1000000, life_ms, renew_leases, w);
+}
+
 static void moved(struct get_wave *w, struct get_op *op, const struct mc_sum *sum)
 {
 	struct mc_result *res = &op->item->res;
@@ -379,7 +488,7 @@ static void moved(struct get_wave *w, struct get_op *op, const struct mc_sum *su
 
 static void judge_get(struct get_wave *w, struct get_op *op)
 {
-	uint32_t count = mc_item_xfers(op->item, op->reply->size);
+	uint32_t count = xfers_of(op);
 	char node[MC_UUID_TEXT];
 	struct mc_error err;
 	struct mc_sum sum;
@@ -419,7 +528,8 @@ static bool attempt(struct get_wave *w)
 	load_grants(w);
 	fill_batch(w);
 	mc_fault_hold("MC_FAULT_HOLD_GET_MS");
-	mc_move(w->batch, attempt_ns(w));
+	plan_renewal(w);
+	mc_move(w->batch, attempt_ns(w), &w->renew);
 	for (i = 0; i < w->n; i++)
 		if (w->ops[i].reply && w->ops[i].seg)
 			judge_get(w, &w->ops[i]);

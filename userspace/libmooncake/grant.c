@@ -118,3 +118,37 @@ void mc_grants_load_until(struct mc_dev *dev, struct mc_grant_use *grants, size_
 		(void)load_pass(dev, grants, n, true);
 	}
 }
+
+void mc_renewal_init(struct mc_renewal *renew, uint64_t from, uint64_t life_ms, uint64_t (*ask)(void *arg), void *arg)
+{
+	renew->life_ns = life_ms > UINT64_MAX / 4000000 ? 0 : life_ms * 1000000;
+	renew->at = renew->life_ns ? from + renew->life_ns / 2 : UINT64_MAX;
+	renew->ask = ask;
+	renew->arg = arg;
+}
+
+/* The older one is kept: entries that the kernel has not looked at yet may name it. */
+bool mc_grant_replace(struct mc_batch *b, uint32_t first, uint32_t count, struct mc_grant_use *grant,
+		      const void *bytes, size_t len, struct mc_old_grants *old)
+{
+	struct mc_grant_use newer = { .bytes = bytes, .len = len };
+	struct mc_grant_use *more = reallocarray(old->use, old->n + 1, sizeof(*more));
+
+	if (!more)
+		return false;
+	old->use = more;
+	if (mc_grants_load(b->dev, &newer, 1, NULL) || newer.error)
+		return false;
+	old->use[old->n++] = *grant;
+	*grant = newer;
+	mc_batch_regrant(b, first, count, newer.id);
+	return true;
+}
+
+void mc_old_grants_drop(struct mc_dev *dev, struct mc_old_grants *old)
+{
+	mc_grants_unload(dev, old->use, old->n);
+	free(old->use);
+	old->use = NULL;
+	old->n = 0;
+}

@@ -131,13 +131,13 @@ uint32_t mc_item_xfers(const struct mc_item *item, uint64_t len)
 	for (i = 0; i < item->n_pieces && len; i++) {
 		uint64_t part = item->pieces[i].len < len ? item->pieces[i].len : len;
 
-		n += (part + MC_MAX_REQ_LEN - 1) / MC_MAX_REQ_LEN;
+		n += (part + MC_XFER_BYTES - 1) / MC_XFER_BYTES;
 		len -= part;
 	}
 	return n;
 }
 
-/* One piece, cut where the kernel's limit for a request wants it. */
+/* One piece, cut so that one transfer is done soon: its grant can't be renewed while it is under way. */
 static int add_piece(struct mc_batch *b, const struct mc_piece *p, uint64_t len, struct mc_seg *seg, uint64_t seg_off,
 		     bool write)
 {
@@ -145,7 +145,7 @@ static int add_piece(struct mc_batch *b, const struct mc_piece *p, uint64_t len,
 	int rc;
 
 	for (done = 0; done < len; done += part) {
-		part = len - done < MC_MAX_REQ_LEN ? len - done : MC_MAX_REQ_LEN;
+		part = len - done < MC_XFER_BYTES ? len - done : MC_XFER_BYTES;
 		if (write)
 			rc = mc_batch_write(b, p->buf, p->off + done, seg, seg_off + done, part);
 		else
@@ -227,15 +227,27 @@ void mc_sum_up(const struct mc_batch *b, uint32_t first, uint32_t count, struct 
 	}
 }
 
-void mc_move(struct mc_batch *b, uint64_t timeout_ns)
+void mc_move(struct mc_batch *b, uint64_t timeout_ns, struct mc_renewal *renew)
 {
+	uint64_t until;
+	int rc;
+
 	if (!b || !b->n)
 		return;
 	/* 0 would mean the kernel's default. With 1 everything ends at once. */
 	if (!timeout_ns)
 		timeout_ns = 1;
 	/* Whatever goes wrong here is the result of each transfer it went wrong for. */
-	if (!mc_batch_submit(b, timeout_ns, NULL))
-		(void)mc_batch_wait(b, timeout_ns + MC_GRACE_WAIT_NS, NULL);
+	if (renew->at != UINT64_MAX)
+		mc_batch_pace(b, renew->life_ns / 8);
+	until = mc_now_ns() + timeout_ns + MC_GRACE_WAIT_NS;
+	rc = mc_batch_submit(b, timeout_ns, NULL);
+	while (!rc || rc == -ETIME) {
+		rc = mc_batch_wait(b, mc_left_ns(until < renew->at ? until : renew->at), NULL);
+		if (rc != -ETIME || mc_now_ns() >= until)
+			break;
+		if (mc_now_ns() >= renew->at)
+			renew->at = renew->ask(renew->arg);
+	}
 	mc_batch_freeze(b);
 }

@@ -18,6 +18,7 @@ struct put_op {
 	uint32_t first;
 	uint32_t count;
 	bool stored;		/* every byte of every replica has arrived */
+	bool extending;		/* more time is being asked for */
 	bool quiesced;
 };
 
@@ -31,6 +32,9 @@ struct put_wave {
 	Mooncake__V1__BatchPutStartReply *reply;
 	struct mc_grant_use *grants;
 	size_t n_grants;
+	uint64_t asked_ns;	/* before the attempts began, or were last extended */
+	struct mc_old_grants old_grants;
+	struct mc_renewal renew;
 	struct mc_batch *batch;
 };
 
@@ -90,6 +94,7 @@ static void start(struct put_wave *w)
 	size_t i, kept = 0;
 	char key[MC_KEY_TEXT];
 
+	w->asked_ns = mc_now_ns();
 	if (ask_start(w, &err)) {
 		fail_all(w, &err);
 		return;
@@ -277,6 +282,94 @@ static void judge_put(struct put_wave *w, struct put_op *op)
 		mc_segref_forget(w->s, op->segs[r]);
 }
 
+/* Something of it still waits to be handed to the kernel. */
+static bool waits(const struct put_wave *w, const struct put_op *op)
+{
+	return op->count && mc_batch_unsent(w->batch, op->first, op->count);
+}
+
+static Mooncake__V1__BatchPutStartReply *ask_extend(struct put_wave *w, size_t n, uint64_t until)
+{
+	Mooncake__V1__BatchPutExtendRequest req = MOONCAKE__V1__BATCH_PUT_EXTEND_REQUEST__INIT;
+	Mooncake__V1__PutExtendRequest *items = calloc(n, sizeof(*items));
+	Mooncake__V1__BatchPutStartReply *reply = NULL;
+	size_t i;
+
+	req.items = calloc(n, sizeof(*req.items));
+	for (i = 0; i < w->n && items && req.items; i++) {
+		const struct put_op *op = &w->ops[i];
+		Mooncake__V1__PutExtendRequest *e = &items[req.n_items];
+
+		if (!op->extending)
+			continue;
+		mooncake__v1__put_extend_request__init(e);
+		e->client_uuid = bytes(w->s->client_uuid, MC_UUID_LEN);
+		e->tenant = w->s->tenant;
+		e->key = bytes(op->item->key, op->item->key_len);
+		e->token = op->start->token;
+		req.items[req.n_items++] = e;
+	}
+	if (req.n_items)
+		reply = mc_ask(w->s, "BatchPutExtend", &req.base, &mooncake__v1__batch_put_start_reply__descriptor,
+			       until, NULL);
+	if (reply && reply->n_results != n) {
+		mc_drop_reply(reply);
+		reply = NULL;
+	}
+	free(req.items);
+	free(items);
+	return reply;
+}
+
+/* An attempt has its places from its start to its end: only the grants are new. */
+static bool take_extension(struct put_wave *w, struct put_op *op, const Mooncake__V1__PutStartReply *more)
+{
+	uint32_t each = op->count / op->start->n_replicas;
+	bool all = true;
+	size_t r;
+
+	if (!more->status || more->status->code || more->n_replicas != op->start->n_replicas)
+		return false;
+	for (r = 0; r < more->n_replicas; r++)
+		all &= mc_grant_replace(w->batch, op->first + r * each, each, &w->grants[op->grant + r],
+					more->replicas[r]->grant.data, more->replicas[r]->grant.len, &w->old_grants);
+	return all;
+}
+
+/* Extends the attempts that still wait. Whatever goes wrong here leaves the older grants, which end when they end. */
+static uint64_t extend(void *arg)
+{
+	struct put_wave *w = arg;
+	Mooncake__V1__BatchPutStartReply *reply;
+	uint64_t asked_ns = mc_now_ns();
+	size_t i, k = 0, n = 0;
+	bool all = true;
+
+	for (i = 0; i < w->n; i++) {
+		w->ops[i].extending = waits(w, &w->ops[i]);
+		n += w->ops[i].extending;
+	}
+	if (!n)
+		return UINT64_MAX;
+	reply = ask_extend(w, n, asked_ns + w->renew.life_ns / 4);
+	for (i = 0; i < w->n && reply; i++)
+		if (w->ops[i].extending)
+			all &= take_extension(w, &w->ops[i], reply->results[k++]);
+	mc_drop_reply(reply);
+	return asked_ns + w->renew.life_ns / (reply && all ? 2 : 8);
+}
+
+static uint64_t grant_life_ms(const struct put_wave *w)
+{
+	uint64_t life_ms = 0;
+	size_t i;
+
+	for (i = 0; i < w->n; i++)
+		if (!life_ms || w->ops[i].start->grant_ttl_ms < life_ms)
+			life_ms = w->ops[i].start->grant_ttl_ms;
+	return life_ms;
+}
+
 static void transfer(struct put_wave *w)
 {
 	uint64_t left = mc_left_ns(w->deadline);
@@ -288,7 +381,8 @@ static void transfer(struct put_wave *w)
 		fail_unstarted(w, ETIMEDOUT, "before the first byte was sent");
 	if (!w->batch)
 		return;
-	mc_move(w->batch, left);
+	mc_renewal_init(&w->renew, w->asked_ns, grant_life_ms(w), extend, w);
+	mc_move(w->batch, left, &w->renew);
 	for (i = 0; i < w->n; i++)
 		judge_put(w, &w->ops[i]);
 }
@@ -425,6 +519,7 @@ static void release(struct put_wave *w)
 	size_t i, r;
 
 	mc_batch_free(w->batch);
+	mc_old_grants_drop(w->s->dev, &w->old_grants);
 	mc_grants_unload(w->s->dev, w->grants, w->n_grants);
 	free(w->grants);
 	for (i = 0; i < w->n; i++) {

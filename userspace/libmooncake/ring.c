@@ -54,6 +54,14 @@ static void xfer_never_sent(struct mc_batch *b, uint32_t i, int result)
 	xfer_ended(b, x);
 }
 
+/* The kernel has it no more. */
+static void landed(struct mc_batch *b, const struct mc_xfer *x, uint64_t now)
+{
+	b->flying -= x->len;
+	if (b->window && now < b->grow_until)
+		b->window += x->len;
+}
+
 static void complete(struct mc_dev *dev, const struct mc_cqe *cqe, uint64_t now)
 {
 	uint32_t i = (uint32_t)cqe->cookie;
@@ -71,6 +79,7 @@ static void complete(struct mc_dev *dev, const struct mc_cqe *cqe, uint64_t now)
 		return;
 	}
 	x = &s->batch->xfers[s->index];
+	landed(s->batch, x, now);
 	if (!s->batch->frozen) {
 		x->done.result = cqe->result;
 		x->done.flags = cqe->flags;
@@ -125,6 +134,7 @@ static void fill(struct mc_dev *dev, struct mc_batch *b, uint32_t slot, uint64_t
 	sqe->len = x->len;
 	sqe->cookie = (uint64_t)s->gen << 32 | slot;
 	sqe->timeout_ns = b->deadline_ns ? b->deadline_ns - now : 0;
+	b->flying += x->len;
 	b->sent++;
 	dev->sq_tail++;
 	dev->unsubmitted++;
@@ -148,13 +158,29 @@ static void end_unsent(struct mc_dev *dev, struct mc_batch *b, int result)
 		xfer_never_sent(b, i++, result);
 }
 
+static bool may_send(const struct mc_batch *b)
+{
+	return !b->window || !b->flying || b->flying + b->xfers[b->sent].len <= b->window;
+}
+
+/* The oldest batch that may send something. One that waits for its window has something with the kernel. */
+static struct mc_batch *sender(struct mc_dev *dev)
+{
+	struct mc_batch *b;
+
+	TAILQ_FOREACH(b, &dev->unsent, link)
+		if (may_send(b))
+			return b;
+	return NULL;
+}
+
 /* Moves transfers from the unsent batches into free entries. Returns how many entries were filled. */
 static uint32_t fill_ring(struct mc_dev *dev)
 {
 	uint32_t slot, n = 0;
 	struct mc_batch *b;
 
-	while ((b = TAILQ_FIRST(&dev->unsent)) && dev->free_slot != UINT32_MAX && dev->unsubmitted < dev->sq_entries) {
+	while ((b = sender(dev)) && dev->free_slot != UINT32_MAX && dev->unsubmitted < dev->sq_entries) {
 		uint64_t now = mc_now_ns();
 
 		if (b->deadline_ns && b->deadline_ns <= now) {
@@ -181,6 +207,7 @@ static void take_back(struct mc_dev *dev, int rc)
 		uint32_t slot = (uint32_t)sqe->cookie, i = dev->slots[slot].index;
 
 		b = dev->slots[slot].batch;
+		b->flying -= b->xfers[i].len;
 		free_slot(dev, slot);
 		dev->sq_tail--;
 		dev->unsubmitted--;

@@ -21,6 +21,7 @@
 #define MC_WAVE_ITEMS		1024u
 #define MC_WAVE_XFERS		65536u
 #define MC_WAVE_BYTES		(4ull << 30)
+#define MC_XFER_BYTES		(32ull << 20)
 #define MC_KEYS_PER_CALL	4096u
 #define MC_SEG_OPEN_MS		5000u
 #define MC_SEG_BUCKETS		64u
@@ -400,13 +401,70 @@ struct mc_sum {
 void mc_sum_up(const struct mc_batch *b, uint32_t first, uint32_t count, struct mc_sum *sum);
 
 /**
+ * struct mc_renewal - grants that may end before the transfers they allow
+ * @life_ns: how long one lasts from its beginning
+ * @at: when new ones are to be asked for, on the clock of mc_now_ns(); UINT64_MAX: never
+ * @ask: asks for new ones, and gives them to what has not been handed to the kernel. Returns the next @at
+ * @arg: its argument
+ */
+struct mc_renewal {
+	uint64_t life_ns;
+	uint64_t at;
+	uint64_t (*ask)(void *arg);
+	void *arg;
+};
+
+/**
+ * mc_renewal_init() - grants last so long from then on; half of that later new ones are asked for
+ * @renew: result
+ * @from: when the grants began, on the clock of mc_now_ns()
+ * @life_ms: as the master said; 0: it didn't
+ * @ask: see struct mc_renewal
+ * @arg: its argument
+ */
+void mc_renewal_init(struct mc_renewal *renew, uint64_t from, uint64_t life_ms, uint64_t (*ask)(void *arg), void *arg);
+
+/**
+ * struct mc_old_grants - grants that newer ones have replaced, until the batch has ended
+ * @use: them
+ * @n: how many
+ */
+struct mc_old_grants {
+	struct mc_grant_use *use;
+	size_t n;
+};
+
+/**
+ * mc_grant_replace() - a newer grant for transfers that have not been handed to the kernel
+ * @b: batch
+ * @first: number of the first transfer
+ * @count: how many
+ * @grant: their grant; replaced when the newer one is accepted
+ * @bytes: the newer one
+ * @len: its bytes
+ * @old: takes the older one
+ *
+ * Return: true when it is in use.
+ */
+bool mc_grant_replace(struct mc_batch *b, uint32_t first, uint32_t count, struct mc_grant_use *grant,
+		      const void *bytes, size_t len, struct mc_old_grants *old);
+
+/**
+ * mc_old_grants_drop() - give them back
+ * @dev: device
+ * @old: may be empty
+ */
+void mc_old_grants_drop(struct mc_dev *dev, struct mc_old_grants *old);
+
+/**
  * mc_move() - submit a batch and wait for it, or give up
  * @b: batch, may be empty or NULL
  * @timeout_ns: what the kernel may take; beyond it some grace
+ * @renew: the grants of its transfers
  *
  * Afterwards the results don't change any more. Errors are in the results.
  */
-void mc_move(struct mc_batch *b, uint64_t timeout_ns);
+void mc_move(struct mc_batch *b, uint64_t timeout_ns, struct mc_renewal *renew);
 
 /**
  * mc_check_call() - can this handle move these items?

@@ -318,6 +318,17 @@ static int apply_put_start(struct mc_state *s, const struct mc_op *op)
 	return 0;
 }
 
+/* The list of writes stays in the order of their times. */
+static int apply_put_extend(struct mc_state *s, const struct mc_op *op)
+{
+	struct mc_object *o = mc_state_object(s, op->name);
+
+	o->put_start = op->now;
+	TAILQ_REMOVE(&s->writing, o, writing);
+	TAILQ_INSERT_TAIL(&s->writing, o, writing);
+	return 0;
+}
+
 static int apply_put_end(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_object *o = mc_state_object(s, op->name);
@@ -381,6 +392,7 @@ int mc_op_apply(struct mc_state *s, const struct mc_op *op)
 		[MC_OP_MOUNT] = apply_mount,
 		[MC_OP_UNMOUNT] = apply_unmount,
 		[MC_OP_PUT_START] = apply_put_start,
+		[MC_OP_PUT_EXTEND] = apply_put_extend,
 		[MC_OP_PUT_END] = apply_put_end,
 		[MC_OP_PUT_REVOKE] = apply_put_revoke,
 		[MC_OP_ABANDON] = apply_abandon,

@@ -409,6 +409,7 @@ const char *mc_counted_name(enum mc_counted what)
 		[MC_COUNT_EXIST] = "ExistKey",
 		[MC_COUNT_GET] = "GetReplicaList",
 		[MC_COUNT_PUT_START] = "PutStart",
+		[MC_COUNT_PUT_EXTEND] = "PutExtend",
 		[MC_COUNT_PUT_END] = "PutEnd",
 		[MC_COUNT_PUT_REVOKE] = "PutRevoke",
 		[MC_COUNT_REMOVE] = "Remove",

@@ -18,6 +18,7 @@ static const struct {
 	[MC_OP_MOUNT] = { "Mount", true },
 	[MC_OP_UNMOUNT] = { "Unmount", true },
 	[MC_OP_PUT_START] = { "PutStart", true },
+	[MC_OP_PUT_EXTEND] = { "PutExtend", true },
 	[MC_OP_PUT_END] = { "PutEnd", true },
 	[MC_OP_PUT_REVOKE] = { "PutRevoke", true },
 	[MC_OP_ABANDON] = { "Abandon", true },
@@ -170,7 +171,7 @@ static int validate_put_start(const struct mc_state *s, const struct mc_op *op, 
 	return check_absent(s, op, res);
 }
 
-/* End and Revoke: only the attempt that is under way may finish it. */
+/* Extend, End and Revoke: only the attempt that is under way. */
 static int check_attempt(const struct mc_state *s, const struct mc_op *op, struct mc_result *res)
 {
 	const struct mc_object *o = mc_state_object(s, op->name);
@@ -242,6 +243,7 @@ int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_r
 		[MC_OP_MOUNT] = validate_mount,
 		[MC_OP_UNMOUNT] = validate_unmount,
 		[MC_OP_PUT_START] = validate_put_start,
+		[MC_OP_PUT_EXTEND] = check_attempt,
 		[MC_OP_PUT_END] = check_attempt,
 		[MC_OP_PUT_REVOKE] = check_attempt,
 		[MC_OP_ABANDON] = validate_own,

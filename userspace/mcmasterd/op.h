@@ -28,6 +28,7 @@ struct mc_state;
  * @MC_OP_MOUNT: a segment comes, or is taken over by a new run of its node's mcnoded
  * @MC_OP_UNMOUNT: a segment goes with everything in it
  * @MC_OP_PUT_START: a write begins; with @old_token it takes an abandoned one's name over
+ * @MC_OP_PUT_EXTEND: it goes on: its time begins anew
  * @MC_OP_PUT_END: it is complete
  * @MC_OP_PUT_REVOKE: it failed
  * @MC_OP_ABANDON: nobody has ended it within the release timeout
@@ -43,6 +44,7 @@ enum mc_op_type {
 	MC_OP_MOUNT,
 	MC_OP_UNMOUNT,
 	MC_OP_PUT_START,
+	MC_OP_PUT_EXTEND,
 	MC_OP_PUT_END,
 	MC_OP_PUT_REVOKE,
 	MC_OP_ABANDON,

@@ -163,6 +163,7 @@ static V1(GetReplicaListReply) *get_one(struct mc_master *m, struct mc_arena *a,
 		out->lease_ttl_ms = m->cfg.lease_ttl_ms;
 		out->has_crc32c = o->has_crc32c;
 		out->crc32c = o->crc32c;
+		out->clock_epoch = m->clock_epoch;
 	}
 	mc_master_count(m, MC_COUNT_GET, res.code);
 	out->status = mc_service_status(a, &res);
@@ -224,6 +225,18 @@ static int put_start(struct mc_master *m, const V1(PutStartRequest) *in, struct 
 	return mc_master_submit(m, op, res);
 }
 
+/* Token and replicas, with grants as of now; -1 when out of memory. */
+static int write_attempt(struct mc_master *m, struct mc_arena *a, const struct mc_scoped *name, V1(PutStartReply) *out)
+{
+	const struct mc_object *o = mc_state_object(&m->state, name);
+	int n = write_replicas(m, a, o, &out->replicas);
+
+	out->token = o->token;
+	out->grant_ttl_ms = m->cfg.discard_ms;
+	out->n_replicas = n < 0 ? 0 : n;
+	return n;
+}
+
 static V1(PutStartReply) *put_start_one(struct mc_master *m, struct mc_arena *a, const V1(PutStartRequest) *in)
 {
 	V1(PutStartReply) *out = mc_arena_alloc(a, 1, sizeof(*out));
@@ -235,16 +248,11 @@ static V1(PutStartReply) *put_start_one(struct mc_master *m, struct mc_arena *a,
 	if (!out)
 		return NULL;
 	mooncake__v1__put_start_reply__init(out);
-	if (!put_start(m, in, &name, &op, &res)) {
-		out->token = op.token;
-		n = write_replicas(m, a, mc_state_object(&m->state, &name), &out->replicas);
-	}
+	if (!put_start(m, in, &name, &op, &res))
+		n = write_attempt(m, a, &name, out);
 	mc_master_count(m, MC_COUNT_PUT_START, res.code);
 	out->status = mc_service_status(a, &res);
-	if (n < 0 || !out->status)
-		return NULL;
-	out->n_replicas = n;
-	return out;
+	return n < 0 || !out->status ? NULL : out;
 }
 
 static void put_start_call(V1(Master_Service) *base, const V1(PutStartRequest) *in, V1(PutStartReply_Closure) done,
@@ -302,6 +310,49 @@ static void batch_put_start(V1(Master_Service) *base, const V1(BatchPutStartRequ
 	}
 	out.n_results = i;
 	done(out.results && i == in->n_keys ? &out : NULL, call);
+}
+
+static V1(PutStartReply) *put_extend_one(struct mc_master *m, struct mc_arena *a, const V1(PutExtendRequest) *in)
+{
+	V1(PutStartReply) *out = mc_arena_alloc(a, 1, sizeof(*out));
+	struct mc_op op = { .type = MC_OP_PUT_EXTEND, .token = in->token };
+	struct mc_result res = { 0 };
+	struct mc_scoped name;
+	int n = 0;
+
+	if (!out)
+		return NULL;
+	mooncake__v1__put_start_reply__init(out);
+	if (!mc_uuid_check("client_uuid", &in->client_uuid, &res) && !mc_scoped_set(&name, in->tenant, &in->key, &res)) {
+		memcpy(op.client, in->client_uuid.data, MC_UUID_LEN);
+		op.name = &name;
+		if (!mc_master_submit(m, &op, &res))
+			n = write_attempt(m, a, &name, out);
+	}
+	mc_master_count(m, MC_COUNT_PUT_EXTEND, res.code);
+	out->status = mc_service_status(a, &res);
+	return n < 0 || !out->status ? NULL : out;
+}
+
+static void batch_put_extend(V1(Master_Service) *base, const V1(BatchPutExtendRequest) *in,
+			     V1(BatchPutStartReply_Closure) done, void *call)
+{
+	struct mc_arena *a = mc_rpc_call_arena(call);
+	V1(BatchPutStartReply) out;
+	size_t i;
+
+	/* An attempt has as many replicas as its start was allowed. */
+	if (too_many(call, in->n_items, MC_REPLICAS_MAX))
+		return;
+	mooncake__v1__batch_put_start_reply__init(&out);
+	out.results = mc_arena_alloc(a, in->n_items, sizeof(*out.results));
+	for (i = 0; out.results && i < in->n_items; i++) {
+		out.results[i] = put_extend_one(mc_service_master(base), a, in->items[i]);
+		if (!out.results[i])
+			break;
+	}
+	out.n_results = i;
+	done(out.results && i == in->n_items ? &out : NULL, call);
 }
 
 static int put_end(struct mc_master *m, const V1(PutEndRequest) *in, struct mc_result *res)
@@ -553,6 +604,7 @@ void mc_service_objects(V1(Master_Service) *s)
 	s->batch_get_replica_list = batch_get_replica_list;
 	s->put_start = put_start_call;
 	s->batch_put_start = batch_put_start;
+	s->batch_put_extend = batch_put_extend;
 	s->put_end = put_end_call;
 	s->batch_put_end = batch_put_end;
 	s->put_revoke = put_revoke_call;

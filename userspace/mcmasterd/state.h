@@ -42,7 +42,7 @@ struct mc_replica {
  * @writing: in state->writing while not @complete
  * @size: bytes
  * @token: the attempt that writes or wrote it
- * @put_start: when that began
+ * @put_start: when that began, or was last extended
  * @lease_until: end of the last lease granted, 0: never
  * @client: whose attempt it is
  * @crc32c: checksum, if @has_crc32c

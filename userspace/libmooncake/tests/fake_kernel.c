@@ -86,6 +86,29 @@ static bool granted(const struct fake_kernel *fk, const struct mc_sqe *sqe)
 				fk->segs[fk->handles[sqe->target_id] - 1].uuid, sqe->target_off, sqe->len);
 }
 
+static const struct mc_grant *grant_of(const struct fake_kernel *fk, const struct mc_sqe *sqe)
+{
+	return sqe->grant_id && sqe->grant_id <= FK_GRANTS ? &fk->grants[sqe->grant_id - 1] : NULL;
+}
+
+/* One after the other, each as long as its bytes need; its grant may end before. */
+static void begin_slowly(struct fake_kernel *fk, const struct mc_sqe *sqe)
+{
+	const struct mc_grant *g = grant_of(fk, sqe);
+	struct fk_held *h = &fk->held[fk->n_held++];
+	uint64_t now = mc_now_ns();
+
+	RULE(fk->n_held <= FK_HELD);
+	fk->free_at = (fk->free_at > now ? fk->free_at : now) + sqe->len * fk->ns_per_kib / 1024;
+	h->sqe = *sqe;
+	h->gone = false;
+	h->until = fk->free_at;
+	h->paced = true;
+	h->grant_over = g && g->not_after < fk->free_at;
+	if (h->grant_over)
+		h->until = g->not_after;
+}
+
 static void begin(struct fake_kernel *fk, const struct mc_sqe *sqe)
 {
 	static const struct mc_sqe zero;
@@ -105,10 +128,13 @@ static void begin(struct fake_kernel *fk, const struct mc_sqe *sqe)
 		RULE(fk->n_held < FK_HELD);
 		fk->held[fk->n_held].sqe = *sqe;
 		fk->held[fk->n_held].gone = false;
+		fk->held[fk->n_held].paced = false;
 		fk->held[fk->n_held++].until = mc_now_ns() + (sqe->timeout_ns ? sqe->timeout_ns : 60000000000ull);
 	} else if (fk->fail_nth == fk->count) {
 		fk->in_flight--;
 		publish(fk, sqe, fk->lie_bytes ? 0 : fk->fail_result, fk->fail_flags, fk->lie_bytes ? sqe->len - 1 : 0);
+	} else if (fk->ns_per_kib) {
+		begin_slowly(fk, sqe);
 	} else {
 		finish(fk, sqe);
 	}
@@ -129,7 +155,11 @@ static uint64_t expire(struct fake_kernel *fk)
 			fk->held[kept++] = *h;
 			continue;
 		}
-		publish(fk, &h->sqe, -ETIMEDOUT, fk->late_flags, 0);
+		if (h->paced && !h->grant_over) {
+			finish(fk, &h->sqe);
+			continue;
+		}
+		publish(fk, &h->sqe, h->paced ? -ETIME : -ETIMEDOUT, fk->late_flags, 0);
 		if (fk->late_flags & MC_CQE_F_BUSY) {
 			h->gone = true;
 			fk->held[kept++] = *h;
@@ -451,6 +481,8 @@ void fk_arm(struct fake_kernel *fk)
 	fk->hold_nth = 0;
 	fk->late_flags = MC_CQE_F_QUIESCED;
 	fk->never_late = false;
+	fk->ns_per_kib = 0;
+	fk->free_at = 0;
 	fk->lie_bytes = false;
 	fk->ok_flags = MC_CQE_F_QUIESCED;
 	fk->consume_limit = 0;

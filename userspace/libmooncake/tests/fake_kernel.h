@@ -30,6 +30,8 @@ struct fk_held {
 	struct mc_sqe sqe;
 	uint64_t until;
 	bool gone;		/* its first completion was BUSY */
+	bool paced;		/* ends well at @until... */
+	bool grant_over;	/* ...or its grant does */
 };
 
 struct fake_kernel {
@@ -73,6 +75,8 @@ struct fake_kernel {
 	unsigned int hold_nth;	/* UINT_MAX: all */
 	uint32_t late_flags;	/* of a held one that times out */
 	bool never_late;	/* held ones ignore their deadline */
+	uint64_t ns_per_kib;	/* transfers take so long, one after the other */
+	uint64_t free_at;
 	bool lie_bytes;		/* the one that fails reports success, but a byte less */
 	uint32_t ok_flags;
 	unsigned int consume_limit;

@@ -81,11 +81,16 @@ static ProtobufCBinaryData copy(const void *data, size_t len)
 	return b;
 }
 
-/* Signed with no key: the fake kernel looks at what it allows, not at who says so. */
-static ProtobufCBinaryData grant(const struct fk_seg *seg, const struct fm_object *o, unsigned int i)
+/*
+ * Signed with no key: the fake kernel looks at what it allows, not at who says so. A grant to read lasts as long as the
+ * lease, one to write as long as an attempt.
+ */
+static ProtobufCBinaryData grant(const struct fake_master *fm, const struct fk_seg *seg, const struct fm_object *o,
+				 unsigned int i)
 {
+	uint64_t life_ms = o->complete ? fm->lease_ms : fm->attempt_ms;
 	struct mc_grant g = {
-		.off = o->replicas[i].offset, .len = o->size, .not_after = UINT64_MAX,
+		.off = o->replicas[i].offset, .len = o->size, .not_after = fm->grants_end ? mc_now_ns() + life_ms * 1000000 : UINT64_MAX,
 		.rights = o->complete ? MC_GRANT_R : MC_GRANT_W,
 	};
 	static const uint8_t key[MC_GRANT_KEY];
@@ -106,14 +111,14 @@ static Mooncake__V1__Replica **replicas(struct fake_master *fm, const struct fm_
 
 		list[i] = malloc(sizeof(*list[i]));
 		mooncake__v1__replica__init(list[i]);
-		list[i]->id = i + 1;
+		list[i]->id = o->token * FM_REPLICAS + i;
 		list[i]->status = o->replicas[i].status ? o->replicas[i].status : o->complete ? 3 : 2;
 		list[i]->node_uuid = copy(seg->node_uuid, fm->bad_uuid ? 15 : MC_UUID_LEN);
 		list[i]->segment_uuid = copy(seg->uuid, MC_UUID_LEN);
 		list[i]->segment_name = strdup("pool");
 		list[i]->offset = o->replicas[i].offset;
 		list[i]->length = o->size + fm->bad_length;
-		list[i]->grant = grant(seg, o, i);
+		list[i]->grant = grant(fm, seg, o, i);
 	}
 	*n = i;
 	return list;
@@ -134,6 +139,25 @@ static Mooncake__V1__PutStartReply *put_start(struct fake_master *fm, const Prot
 	o = create(fm, key->data, key->len, len, n);
 	r->status = fm->no_status ? NULL : status(0, "");
 	r->token = o->token;
+	r->grant_ttl_ms = fm->attempt_ms;
+	r->replicas = replicas(fm, o, &r->n_replicas);
+	return r;
+}
+
+static Mooncake__V1__PutStartReply *put_extend(struct fake_master *fm, const ProtobufCBinaryData *key, uint64_t token)
+{
+	Mooncake__V1__PutStartReply *r = malloc(sizeof(*r));
+	struct fm_object *o = fm_find(fm, key->data, key->len);
+
+	mooncake__v1__put_start_reply__init(r);
+	fm->extensions++;
+	if (!o || o->token != token || o->complete || fm->no_extension) {
+		r->status = status(MC_EILLEGAL_CLIENT, "no longer current");
+		return r;
+	}
+	r->status = status(0, "");
+	r->token = o->token;
+	r->grant_ttl_ms = fm->attempt_ms;
 	r->replicas = replicas(fm, o, &r->n_replicas);
 	return r;
 }
@@ -152,6 +176,7 @@ static Mooncake__V1__GetReplicaListReply *where(struct fake_master *fm, const Pr
 	r->status = fm->no_status ? NULL : status(0, "");
 	r->size = o->size;
 	r->lease_ttl_ms = fm->lease_ms;
+	r->clock_epoch = fm->epoch;
 	r->replicas = replicas(fm, o, &r->n_replicas);
 	return r;
 }
@@ -266,6 +291,17 @@ static ProtobufCMessage *batch_put_start(struct fake_master *fm, const Mooncake_
 	return &r->base;
 }
 
+static ProtobufCMessage *batch_put_extend(struct fake_master *fm, const Mooncake__V1__BatchPutExtendRequest *q)
+{
+	REPLY(BatchPutStartReply, BATCH_PUT_START_REPLY);
+	size_t i;
+
+	RESULTS(q->n_items);
+	for (i = 0; i < r->n_results; i++)
+		r->results[i] = put_extend(fm, &q->items[i]->key, q->items[i]->token);
+	return &r->base;
+}
+
 static ProtobufCMessage *batch_put_end(struct fake_master *fm, const Mooncake__V1__BatchPutEndRequest *q)
 {
 	REPLY(BatchStatusReply, BATCH_STATUS_REPLY);
@@ -333,6 +369,8 @@ static ProtobufCMessage *answer(struct fake_master *fm, const char *method, cons
 {
 	if (!strcmp(method, "BatchPutStart"))
 		return batch_put_start(fm, q);
+	if (!strcmp(method, "BatchPutExtend"))
+		return batch_put_extend(fm, q);
 	if (!strcmp(method, "BatchPutEnd"))
 		return batch_put_end(fm, q);
 	if (!strcmp(method, "BatchPutRevoke"))
@@ -427,6 +465,8 @@ struct fake_master *fm_new(struct fake_kernel *fk)
 	fm->fk = fk;
 	fk->need_grants = true;
 	fm->lease_ms = 10000;
+	fm->attempt_ms = 30000;
+	fm->epoch = 7;
 	return fm;
 }
 

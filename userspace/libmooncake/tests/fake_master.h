@@ -35,6 +35,10 @@ struct fake_master {
 	/* knobs */
 	unsigned int first_seg;		/* of a new object; the following ones hold its further replicas */
 	uint64_t lease_ms;
+	uint64_t attempt_ms;
+	uint64_t epoch;
+	bool grants_end;		/* as they say; else never */
+	bool no_extension;
 	const char *hang;		/* this method never answers */
 	const char *refuse;		/* this method fails with RPC_FAIL */
 	int end_code;			/* status of every PutEnd */
@@ -46,6 +50,7 @@ struct fake_master {
 	bool stuck_list;
 	void (*before_list)(struct fake_master *fm);	/* called before GetReplicaList is answered */
 	/* what happened */
+	unsigned int extensions;
 	unsigned int starts, ends, revokes, queries, lists;	/* items */
 	unsigned int quiesced;					/* revokes that said so */
 	unsigned int calls;

@@ -146,10 +146,64 @@ def reuse_waits_for_the_grant():
         true(took >= 2.05, "the range came back after %.2f s: 0.6 s of grant, 1 s of skew, 0.5 s of retries" % took)
 
 
+def extended():
+    """An attempt that its writer extends is not taken over, and has newer grants for the same places."""
+    with Master("--put-discard-timeout-ms", "2000", "--put-release-timeout-ms", "9000") as m:
+        c = m.client()
+        mounted(c)
+        start = time.monotonic()
+        first = c.PutStart(client_uuid=uuid("A"), key=b"k", length=5000)
+        ok(first)
+        eq(first.grant_ttl_ms, 2000, "how long its grant lasts")
+        ok(c.PutStart(client_uuid=uuid("A"), key=b"idle", length=5000))
+
+        def extend(client="A", token=first.token):
+            return c.BatchPutExtend(items=[pb.PutExtendRequest(client_uuid=uuid(client), key=b"k", token=token),
+                                           pb.PutExtendRequest(client_uuid=uuid("A"), key=b"none", token=1)]).results
+        last = Grant(first.replicas[0].grant)
+        while time.monotonic() < start + 3:
+            r = extend()
+            ok(r[0])
+            code(r[1], -704)
+            g = Grant(r[0].replicas[0].grant)
+            eq((g.seg, g.off, g.len, g.rights), (last.seg, last.off, last.len, WRITE | WHOLE_PAGES), "what it allows")
+            true(g.not_after > last.not_after, "the grant lasts no longer")
+            eq((r[0].token, r[0].grant_ttl_ms), (first.token, 2000), "token and time")
+            last = g
+            time.sleep(0.2)
+        code(extend(client="B")[0], -601)
+        code(extend(token=first.token + 1)[0], -601)
+        # The one that nobody extended is behind it: it can be taken over, the other one not.
+        ok(c.PutStart(client_uuid=uuid("B"), key=b"idle", length=5000))
+        if time.monotonic() < start + 4.5:
+            code(c.PutStart(client_uuid=uuid("B"), key=b"k", length=5000), -705)
+        ok(c.PutEnd(client_uuid=uuid("A"), key=b"k", token=first.token))
+        code(extend()[0], -700)
+
+
+def extension_keeps_the_order():
+    """Writes are swept in the order of their times: one that was extended holds no older one up."""
+    with Master("--put-discard-timeout-ms", "900", "--put-release-timeout-ms", "1000", "--retry-bound-ms", "0") as m:
+        c = m.client()
+        mounted(c)
+        first = c.PutStart(client_uuid=uuid("A"), key=b"k", length=MIB)
+        ok(first)
+        ok(c.PutStart(client_uuid=uuid("A"), key=b"idle", length=MIB))
+        start = time.monotonic()
+        while c.MasterStatus().writes_in_progress == 2:
+            ok(c.BatchPutExtend(items=[pb.PutExtendRequest(client_uuid=uuid("A"), key=b"k",
+                                                           token=first.token)]).results[0])
+            true(time.monotonic() < start + LIMIT, "the other write was never abandoned")
+            time.sleep(0.1)
+        ok(c.PutEnd(client_uuid=uuid("A"), key=b"k", token=first.token))
+
+
 if __name__ == "__main__":
     run(("what a grant allows", what_they_allow),
         ("objects own their pages", places_are_pages),
         ("a key is replaced while the master runs", rotation),
         ("key files that are refused", bad_key_files),
         ("C-32 an inherited pool rests", inherited),
-        ("C-1 a range waits for its writer's grant", reuse_waits_for_the_grant))
+        ("C-1 a range waits for its writer's grant", reuse_waits_for_the_grant),
+        ("C-5 an attempt goes on as long as its writer says so", extended),
+        ("C-5 an extended write holds up no other", extension_keeps_the_order))

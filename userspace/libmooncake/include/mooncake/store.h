@@ -21,6 +21,7 @@
  *   - It ends by its deadline plus half a second: RPC_TIMEOUT when the master did not answer, TRANSFER_FAIL with
  *     sys_errno ETIMEDOUT when bytes did not move.
  *   - When it has returned, its memory is the caller's again, unless the result says busy.
+ *   - Leases and write attempts are renewed while bytes move: a batch may take longer than the master's timeouts.
  *   - A store handle may be used from many threads. After fork() the child must not use a handle of its parent.
  *   - Each item of a batch has its own result, which depends on that item alone. The same key may appear twice.
  *
