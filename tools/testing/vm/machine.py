@@ -71,6 +71,7 @@ class Machine:
     """One node. Subclasses implement start(), call() and link(); state is plain data, so it can be saved between calls."""
 
     kind = None
+    lacks = ""      # tags of tests that need what no machine of this kind has
 
     def __init__(self, state):
         self.state = state
@@ -179,15 +180,20 @@ class Uml(Machine):
     """User-Mode Linux: a kernel that is a program. One processor, no preemption, the host's speed."""
 
     kind = "uml"
+    lacks = "smp hugetlb numa atomic"
 
-    def command(self):
+    def command(self, cables):
         s = self.state
         here = os.path.dirname(os.path.realpath(__file__))
         # Its system calls are answered by another process of the same machine: on one processor that is quickest.
-        cmd = ["taskset", "-c", str(int(time.monotonic() * 1000) % os.cpu_count()), s["kernel"],
+        cmd = ["taskset", "-c", str((os.getpid() + s["node"]) % os.cpu_count()), s["kernel"],
                "mem=%dM" % s["mem"], "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
                "init=" + os.path.join(here, "uml-init"), "mc_share=" + s["share"], "con=null", "con0=null,fd:1",
                "loglevel=7", "panic=-1", "mc_node=%d" % s["node"], "mc_life=%d" % s["life"]]
+        # Cards for the cables, which are ports of a switch in the node (uml-init). One packet at a time (vec=0): the driver's
+        # queue takes its two locks in either order, which ends lockdep.
+        cmd += ["vec%d:transport=fd,fd=%d,vec=0,mtu=9000,mac=52:54:00:79:%02x:%02x" % (k, c.fileno(), k, s["node"])
+                for k, c in enumerate(cables)]
         return cmd + s.get("append", "").split()
 
     def start(self):
@@ -195,21 +201,86 @@ class Uml(Machine):
         box = os.path.join(s["share"], "box%d" % s["node"])
         subprocess.run(["rm", "-rf", box], check=True)
         os.makedirs(box)
+        cables = [Cable.end(path) for path in s.get("cables", [])]
         with open(s["console"], "ab") as log:
-            p = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                 start_new_session=True, env=dict(os.environ, TMPDIR="/dev/shm"))
+            p = subprocess.Popen(self.command(cables), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 start_new_session=True, env=dict(os.environ, TMPDIR="/dev/shm"),
+                                 pass_fds=[c.fileno() for c in cables])
+        for c in cables:
+            c.close()
         s["pid"] = p.pid
 
     def signal(self, sig):
-        """Its programs are processes of the host, all in the session of the first."""
+        """
+        Its programs are processes of the host, all in the session of the first. To stop the kernel is enough for silence; its
+        programs are traced and would tell it of a signal of their own.
+        """
         if self.pid() and self.alive():
-            os.killpg(self.pid(), sig)
+            if sig in (signal.SIGSTOP, signal.SIGCONT):
+                os.kill(self.pid(), sig)
+            else:
+                os.killpg(self.pid(), sig)
 
     def call(self, payload):
         return BoxCall(os.path.join(self.state["share"], "box%d" % self.state["node"]), payload, self.alive)
 
     def link(self, up, number=0):
-        raise RuntimeError("a node of kind uml has no cable")
+        """The end of the cable first, so that nothing comes through any more, then what the card sees of it."""
+        s = self.state
+        if not s.get("cables"):
+            raise RuntimeError("node %d has no cable: it is alone" % s["node"])
+        Cable.plug(os.path.dirname(s["cables"][0]), number, s["node"], up)
+        self.carrier(up, number)
+
+    def carrier(self, up, number):
+        words = ["ip", "link", "set", "port%d" % number, "up" if up else "down"]
+        call = self.call(b"".join(w.encode() + b"\0" for w in words))
+        try:
+            limit = time.monotonic() + 30
+            kind, size = struct.unpack("<cI", call.read(5, limit))
+            text = call.read(size, limit)
+            if (kind, text) != (b"x", b"0"):
+                raise RuntimeError("node %d: %s: %s" % (self.state["node"], " ".join(words), text.decode()))
+        except socket.timeout:
+            pass    # a node that is paused or stuck sees nothing of it
+        finally:
+            call.close()
+
+
+class Cable:
+    """The process that connects the nodes of a set of kind uml (cable.c)."""
+
+    @staticmethod
+    def start(directory, program, links, nodes, life):
+        """-> its process number"""
+        with open(os.path.join(directory, "cable.log"), "ab") as log:
+            p = subprocess.Popen([program, directory, str(links), str(nodes), str(life)], stdin=subprocess.DEVNULL,
+                                 stdout=log, stderr=log, start_new_session=True)
+        limit = time.monotonic() + 10
+        while not os.path.exists(os.path.join(directory, "cable.sock")):
+            if p.poll() is not None or time.monotonic() > limit:
+                with open(os.path.join(directory, "cable.log")) as log:
+                    raise RuntimeError("the cable did not start: %s" % log.read().strip()[-300:])
+            time.sleep(0.02)
+        return p.pid
+
+    @staticmethod
+    def end(path):
+        """-> a socket for a node's card, with room for what the card would lose when it is full"""
+        c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        c.connect(path)
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+        return c
+
+    @staticmethod
+    def plug(directory, link, node, up):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as c:
+            c.settimeout(10)
+            c.connect(os.path.join(directory, "cable.sock"))
+            c.sendall(b"%d %d %d" % (link, node, up))
+            answer = c.recv(64)
+            if answer != b"ok":
+                raise RuntimeError("the cable answered %r" % answer)
 
 
 KINDS = {k.kind: k for k in (Qemu, Uml)}

@@ -6,6 +6,7 @@
  *   TEST_F(f, name) { self->... }            FIXTURE_SETUP(f) { ... }   FIXTURE_TEARDOWN(f) { ... }
  *   FIXTURE_VARIANT(f) { members };          FIXTURE_VARIANT_ADD(f, name) { ... };      variant->...
  *   ASSERT_* ends the test at once, EXPECT_* lets it go on; SKIP(return, "reason").
+ *   NEEDS("tag") skips the test on machines that lack it: MC_LACKS in the environment names what they lack.
  *   TEST_HARNESS_MAIN
  *
  * Each test runs in a child of its own with a limit of time: TEST_WITH_TIMEOUT, TEST_F_TIMEOUT, or
@@ -190,6 +191,23 @@ static inline void __register_fixture_test(const char *fixture, const char *name
 	printf("# %s:%d: " fmt "\n", __FILE__, __LINE__, ##__VA_ARGS__); fflush(stdout); } while (0)
 #define SKIP(statement, fmt, ...) do { \
 	snprintf(_metadata->skip, sizeof(_metadata->skip), fmt, ##__VA_ARGS__); statement; } while (0)
+
+#define NEEDS(tag) do { \
+	if (__lacks(tag)) \
+		SKIP(return, "tag %s: this kind of machine has none", tag); } while (0)
+
+/* Whether a word is among those of MC_LACKS. */
+static inline bool __lacks(const char *tag)
+{
+	const char *p = getenv("MC_LACKS");
+	size_t len = strlen(tag);
+
+	for (; p && *p; p += strcspn(p, " "), p += strspn(p, " ")) {
+		if (strcspn(p, " ") == len && !strncmp(p, tag, len))
+			return true;
+	}
+	return false;
+}
 
 #define __IS_SIGNED(x) ((__typeof__(x))-1 < (__typeof__(x))1)
 #define __CMP(expected, seen, op, fatal) do { \

@@ -223,6 +223,7 @@ TEST_F(file, hugetlb_memory)
 	uint8_t *p;
 	uint32_t id;
 
+	NEEDS("hugetlb");
 	if (system("echo 2 > /proc/sys/vm/nr_hugepages") || mc_read_number("/proc/sys/vm/nr_hugepages") < 1)
 		SKIP(return, "no huge page to be had on this machine");
 	p = mmap(NULL, 2 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
