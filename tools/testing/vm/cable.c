@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cables between User-Mode Linux nodes. Each end is a socket (SOCK_SEQPACKET) that a node's card holds the other side of;
- * what one end sends, all other ends of that cable receive. Packets for an end that is cut, that is not connected or that
- * doesn't read fast enough are lost, as on a network.
+ * The cables between User-Mode Linux nodes. Each end is a socket (SOCK_SEQPACKET) that a node's card holds the other
+ * side of; what one end sends, all other ends of that cable receive. Packets for an end that is cut, that is not
+ * connected or that doesn't read fast enough are lost, as on a network.
  *
  *	cable DIR LINKS NODES SECONDS    serves DIR/netNODE-LINK.sock until killed, SECONDS at most
  *
- * Each message to DIR/cable.sock (SOCK_SEQPACKET too) is "LINK NODE 0|1": cut or restore that end. The answer, "ok", comes
- * when it is done. A connection is never closed from here: a card whose peer is gone would read end of file for ever.
+ * Each message to DIR/cable.sock (SOCK_SEQPACKET too) is "LINK NODE 0|1": cut or restore that end. The answer, "ok",
+ * comes when it is done. A connection is never closed from here: a card whose peer is gone would read end of file
+ * for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -150,7 +151,9 @@ int main(int argc, char **argv)
 	char name[32];
 	int l, i;
 
-	if (argc != 5 || (links = atoi(argv[2])) < 1 || links > MAX_LINKS || (nodes = atoi(argv[3])) < 1 || nodes > MAX_NODES) {
+	links = argc == 5 ? atoi(argv[2]) : 0;
+	nodes = argc == 5 ? atoi(argv[3]) : 0;
+	if (links < 1 || links > MAX_LINKS || nodes < 1 || nodes > MAX_NODES) {
 		fprintf(stderr, "usage: cable DIR LINKS NODES SECONDS\n");
 		return 2;
 	}

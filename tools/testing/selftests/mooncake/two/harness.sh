@@ -12,13 +12,12 @@ node1() { mc "${limit:-20}" 1 "$@"; }
 out=$(node1 bash -c 'echo out; echo err >&2; exit 7' 2>"$TMP/err")
 ok "output and exit status pass through" [ "$?/$out/$(cat "$TMP/err")" = "7/out/err" ]
 start=$SECONDS
-limit=2 node1 sleep 1000 2>/dev/null
+"$MCVM" run --set "$MCVM_SET" --build "$MC_B" --timeout 2 1 -- sleep 1000 2>/dev/null
 status=$?
 ok "a command that hangs ends with 124" [ "$status" = 124 ]
 ok "and within its time" [ $((SECONDS - start)) -lt 20 ]
-sleep 1
-node1 pgrep -f 'sleep 1000' >/dev/null
-ok "and leaves no process" [ $? = 1 ]
+gone() { node1 pgrep -f 'sleep 1000' >/dev/null; [ $? = 1 ]; }
+ok "and leaves no process" within 5 gone
 node1 no-such-program 2>/dev/null
 ok "a program that isn't there is 127" [ $? = 127 ]
 node1 ping -c 1 -W 5 10.77.0.2 >/dev/null
@@ -26,7 +25,8 @@ ok "the nodes reach one another" [ $? = 0 ]
 
 trap '"$MCVM" down --set "$own" --build "$MC_B"; rm -rf "$TMP"' EXIT
 "$MCVM" down --set "$own" --build "$MC_B"
-"$MCVM" up --set "$own" --build "$MC_B" -n 1 --kernel "${KERNEL:-6.1}" --no-modules --mem 512 | sed 's/^/# /'
+"$MCVM" up --set "$own" --build "$MC_B" -n 1 --kernel "${KERNEL:-6.1}" --no-modules --mem 1024 \
+	--boot-timeout 600 | sed 's/^/# /'
 "$MCVM" check --set "$own" --build "$MC_B" >/dev/null
 ok "a console without reports is clean" [ $? = 0 ]
 "$MCVM" run --set "$own" --build "$MC_B" 1 -- bash -c \
