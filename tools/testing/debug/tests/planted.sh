@@ -14,7 +14,7 @@ node() { mc 30 1 "$@"; }
 found() { "$MCVM" check --set "$MCVM_SET" --build "$MC_B"; }
 machine() {
 	"$MCVM" down --set "$MCVM_SET" --build "$MC_B"
-	"$MCVM" up --set "$MCVM_SET" --build "$MC_B" -n 1 --kernel "$KERNEL" --no-modules --mem 1024 --boot-timeout 600 > "$TMP/up"
+	"$MCVM" up --set "$MCVM_SET" --build "$MC_B" -n 1 --kernel "$KERNEL" --no-modules --mem 1024 --boot-timeout 900 > "$TMP/up"
 	sed 's/^/# /' "$TMP/up"
 	MC_TIME_SCALE=$(sed -nE 's/.*time scale ([0-9]+).*/\1/p' "$TMP/up")
 }
