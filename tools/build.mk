@@ -187,9 +187,9 @@ $(B)/selftests/%: $(ST)/%.c $(ST_LIB) $(call archives,$(st-uses)) tools/build.mk
 		-Wl,--end-group $(call pc,--libs,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses)))) -lpthread
 # ---- fuzzers: programs that run on the test machines ----
 
-FZ      := tools/testing/fuzz
-FZ_BINS := $(patsubst $(FZ)/%.c,$(B)/selftests/fuzz/%,$(wildcard $(FZ)/fuzz_*.c))
-$(B)/selftests/fuzz/%: $(FZ)/%.c $(FZ)/fuzz.h $(ST_LIB) $(call archives,mac) tools/build.mk
+FZ      := tools/testing/fuzzers
+FZ_BINS := $(patsubst $(FZ)/%.c,$(B)/selftests/fuzzers/%,$(wildcard $(FZ)/fuzz_*.c))
+$(B)/selftests/fuzzers/%: $(FZ)/%.c $(FZ)/fuzz.h $(ST_LIB) $(call archives,mac) tools/build.mk
 	@mkdir -p $(@D) $(B)/selftests/obj
 	@echo "  CC      $<"
 	@$(ST_CC) -I$(FZ) -MF $(B)/selftests/obj/fuzz-$*.d -MT $@ -o $@ $< $(ST_LIB) -Wl,--start-group $(call archives,mac) -Wl,--end-group \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A short run of the fuzzers with a fixed seed; tools/testing/fuzz/fuzz is the long one.
+# A short run of the fuzzers with a fixed seed; tools/testing/fuzz is the long one.
 . "$(dirname "$0")/../lib.sh"
-F=${MC_USER%/user}/selftests/fuzz
+F=${MC_USER%/user}/selftests/fuzzers
 seconds=3
 [ -n "${MC_LONG:-}" ] && seconds=60
 

@@ -7,7 +7,7 @@
 SEED=${SEED:-7} SECONDS_=${SECONDS_:-$((MC_TIME_SCALE < 5 ? 5 * MC_TIME_SCALE : 25))} REPLAY=${REPLAY:-}
 [ -z "${MC_LONG:-}" ] || SECONDS_=120
 BAD=99999999-0000-4000-8000-000000000009
-F=$MC_B/selftests/fuzz/fuzz_peer
+F=$MC_B/selftests/fuzzers/fuzz_peer
 
 reload 1 && reload 2 && join 1 key && join 2 key && introduce || echo "# setting up failed"
 s=$(x 2 pool p 4194304)
@@ -70,7 +70,7 @@ ok "a node that comes back from its address is welcome" says "ack 0" prove 10.77
 g=$(x 1 pool good 1048576)
 x 2 put "$N1" "$g" 0 65536 3 > /dev/null
 x 2 peer $BAD 10.77.0.1 50099
-LIMIT=$((SECONDS_ * 2 + 200)) on 1 "$MC_B/selftests/fuzz/fuzz_owner" --seed "$SEED" --seconds "$SECONDS_" \
+LIMIT=$((SECONDS_ * 2 + 200)) on 1 "$MC_B/selftests/fuzzers/fuzz_owner" --seed "$SEED" --seconds "$SECONDS_" \
 	10.77.0.1 50099 $BAD "$N2" "$CLUSTER" 1 "$KEY" > "$OUT/owner.out" 2>&1 &
 job=$!
 served=0

@@ -18,7 +18,8 @@
 static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
 static const uint8_t cluster[16] = { 9 };
 
-enum kind { NONE, U16, U32, S32, U64, UUID, BIN32, NAME, DEV, ADDR, NEST_RAILS, RAILID, SEGID, SIZE, HOOK, ZERO64 };
+enum kind { NONE, U16, U32, S32, U64, UUID, BIN32, NAME, DEV, ADDR, NEST_RAILS, RAILID, SEGID, SIZE, HOOK, ZERO64, SMALL,
+	    SLICE_SIZE };
 
 /* What a valid value of each attribute looks like; others are numbers or bytes. */
 static const uint8_t kinds[MC_ATTR_MAX + 1] = {
@@ -28,11 +29,13 @@ static const uint8_t kinds[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_ADDR] = ADDR, [MC_ATTR_PORT] = U16, [MC_ATTR_STATE] = NAME, [MC_ATTR_RAILS] = NEST_RAILS,
 	[MC_ATTR_RAIL] = NEST_RAILS, [MC_ATTR_EPOCH] = U64, [MC_ATTR_SEG_UUID] = SEGID, [MC_ATTR_NAME] = NAME,
 	[MC_ATTR_LEN] = SIZE, [MC_ATTR_NUMA_NODE] = S32, [MC_ATTR_PAGE_SIZE] = U32, [MC_ATTR_VALUE] = ZERO64,
+	[MC_ATTR_SLICE_BYTES] = SLICE_SIZE, [MC_ATTR_TAIL_BYTES] = SLICE_SIZE, [MC_ATTR_TOS] = SMALL,
+	[MC_ATTR_SERVICE_LEVEL] = SMALL, [MC_ATTR_WEIGHT] = SMALL,
 };
 
 struct command {
 	uint8_t cmd;
-	uint8_t attrs[6];
+	uint8_t attrs[8];
 	bool dump;
 	bool harmless;	/* anybody may */
 };
@@ -54,6 +57,9 @@ static const struct command commands[] = {
 	{ MC_CMD_BUF_GET, { 0 }, true, true },
 	{ MC_CMD_FAULT_SET, { MC_ATTR_NAME, MC_ATTR_VALUE }, false, false },
 	{ MC_CMD_STAT_GET, { 0 }, true, true },
+	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_SLICE_BYTES, MC_ATTR_TAIL_BYTES, MC_ATTR_TOS, MC_ATTR_SERVICE_LEVEL,
+			     MC_ATTR_WEIGHT, MC_ATTR_NUMA_NODE }, false, false },
+	{ MC_CMD_SEG_GET, { 0 }, true, true },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -143,6 +149,8 @@ static int value(struct fuzz_rng *r, enum kind kind, uint8_t *out)
 	case S32: return number(r, out, 4, pick(r, 3) - 1);
 	case RAILID: return number(r, out, 4, 1 + pick(r, 40));
 	case U64: return number(r, out, 8, pick(r, 1000));
+	case SMALL: return number(r, out, 4, pick(r, 20));
+	case SLICE_SIZE: return number(r, out, 4, 4096u * (1 + pick(r, 4096)));
 	case ZERO64: return number(r, out, 8, 0);
 	case SIZE: memcpy(out, &(uint64_t){ a_size(r) }, 8); return 8;
 	case UUID: return an_uuid(r, out);
@@ -369,7 +377,7 @@ static bool clean_up(void)
 		if (!memcmp(u, none, 16) || drop(MC_CMD_PEER_DEL, MC_ATTR_NODE_UUID, u, 16))
 			break;
 	}
-	if (mc_wait_number(MC_SYSFS "pools_quarantined", 0, (int)(20000 * time_scale())))
+	if (mc_wait_number(MC_SYSFS "pools_quarantined", 0, 20000))
 		return false;
 	return !mcnl_node_set(node_uuid, cluster, MC_AUTH_NONE);
 }
