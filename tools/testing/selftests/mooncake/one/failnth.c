@@ -29,7 +29,7 @@ static const uint8_t addr[4] = { 10, 77, 0, 1 }, peer_addr[4] = { 10, 77, 0, 9 }
 struct round {
 	struct mcdev d;
 	uint8_t *mem;
-	uint8_t pool[16];
+	uint8_t pool[16], uuid[16];
 	uint32_t buf, seg, id;
 	int efd;
 	void *map;
@@ -45,7 +45,7 @@ static const char *const numbers[] = {
 	MC_SYSFS "buffers", MC_SYSFS "pinned_bytes", MC_SYSFS "requests", MC_SYSFS "pools_quarantined",
 	"/sys/module/mooncake/refcnt",
 };
-static const char *const dirs[] = { MC_SYSFS "pools", MC_SYSFS "rails", MC_SYSFS "peers" };
+static const char *const dirs[] = { MC_SYSFS "pools", MC_SYSFS "rails", MC_SYSFS "peers", MC_SYSFS "segments" };
 
 #define N_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 #define N_DIRS (sizeof(dirs) / sizeof(dirs[0]))
@@ -82,7 +82,7 @@ static bool same_counts(const struct counts *want)
 	size_t i;
 	int wait;
 
-	for (wait = 0; wait < 1000; wait++) {
+	for (wait = 0; wait < 1000 * mcdev_scale(); wait++) {
 		count(&now);
 		if (!memcmp(&now, want, sizeof(now)))
 			return true;
@@ -222,6 +222,37 @@ static int do_map(void)
 	return r.map == MAP_FAILED ? -errno : 0;
 }
 
+static int do_buf_reg_batch(void)
+{
+	struct mc_buf_item items[3] = { 0 };
+	uint32_t i, at;
+
+	for (i = 0; i < 3; i++) {
+		items[i].addr = (uintptr_t)r.mem + MB + i * 16384ull;
+		items[i].len = 8192;
+	}
+	return mcdev_reg_batch(r.efd, items, 3, &at);
+}
+
+static int do_export(void) { return mcdev_export(r.efd, r.buf, "nth", MC_RIGHT_READ, NULL); }
+static int do_unexport(void) { return mcdev_unexport(r.efd, r.uuid); }
+
+/* Of the request that need_request() has begun; it may be over by now. */
+static int do_cancel(void)
+{
+	struct mc_cancel c = { .size = sizeof(c), .flags = MC_CANCEL_ALL };
+	int ret = mc_ioctl(r.d.fd, MC_IOC_CANCEL, &c);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int do_batch(void)
+{
+	struct mc_batch_info b = { .size = sizeof(b), .batch = 7 };
+
+	return mc_ioctl(r.d.fd, MC_IOC_BATCH, &b);
+}
+
 static int do_eventfd(void)
 {
 	struct mc_eventfd e = { .size = sizeof(e), .fd = r.efd };
@@ -258,6 +289,7 @@ static int do_fault_set(void) { return mcnl_fault_set("flip_byte", 0); }
 static int do_pool_get(void) { return mcnl_dump(MC_CMD_POOL_GET, NULL, NULL); }
 static int do_buf_get(void) { return mcnl_dump(MC_CMD_BUF_GET, NULL, NULL); }
 static int do_rail_get(void) { return mcnl_dump(MC_CMD_RAIL_GET, NULL, NULL); }
+static int do_seg_get(void) { return mcnl_dump(MC_CMD_SEG_GET, NULL, NULL); }
 static int do_stat_get(void) { return mcnl_dump(MC_CMD_STAT_GET, NULL, NULL); }
 static int do_peer_get(void) { return mcnl_dump(MC_CMD_PEER_GET, NULL, NULL); }
 
@@ -283,6 +315,16 @@ static int do_rail_del(void)
 
 	mcnl_begin(&m, MC_CMD_RAIL_DEL);
 	mcnl_put_u32(&m, MC_ATTR_RAIL_ID, rail_id);
+	return mcnl_call(&m);
+}
+
+static int do_rail_set(void)
+{
+	static struct mcnl_msg m;
+
+	mcnl_begin(&m, MC_CMD_RAIL_SET);
+	mcnl_put_u32(&m, MC_ATTR_RAIL_ID, rail_id);
+	mcnl_put_u32(&m, MC_ATTR_SLICE_BYTES, 65536);
 	return mcnl_call(&m);
 }
 
@@ -339,6 +381,34 @@ static void drop_both(void)
 		;
 	mcdev_unreg(r.d.fd, r.buf);
 	mcdev_seg_close(r.d.fd, r.seg);
+}
+
+/* A file of its own with a buffer, exported or not: closing it takes everything away. */
+static void need_file_and_buf(void)
+{
+	need_file();
+	mcdev_reg(r.efd, r.mem + MB, 8192, &r.buf);
+}
+
+static void need_exported(void)
+{
+	struct mc_seg_export out;
+
+	need_file_and_buf();
+	if (!mcdev_export(r.efd, r.buf, "nth", MC_RIGHT_READ, &out))
+		memcpy(r.uuid, out.out_seg_uuid, 16);
+}
+
+/* A request of batch 7, under way for a while. */
+static void need_request(void)
+{
+	struct mc_sqe write;
+
+	need_both();
+	write = mcdev_sqe(MC_OP_WRITE, r.buf, 0, r.seg, 0, 8192, 1);
+	write.batch = 7;
+	mcdev_push(&r.d, &write);
+	mcdev_enter(&r.d, 1, 0, 0, NULL);
 }
 
 static void drop_map(void) { munmap(r.map, r.d.sq_bytes); }
@@ -399,6 +469,11 @@ static const struct command ioctls[] = {
 	{ "RING_SETUP", do_ring_setup, need_file, drop_fd },
 	{ "ENTER", do_enter, need_both, drop_both },
 	{ "EVENTFD", do_eventfd, need_eventfd, drop_fd },
+	{ "BUF_REG_BATCH", do_buf_reg_batch, need_file, drop_fd },
+	{ "SEG_EXPORT", do_export, need_file_and_buf, drop_fd },
+	{ "SEG_UNEXPORT", do_unexport, need_exported, drop_fd },
+	{ "CANCEL", do_cancel, need_request, drop_both },
+	{ "BATCH", do_batch, need_request, drop_both },
 	{ "mmap", do_mmap, NULL, drop_map },
 	{ "GRANT_ADD", do_grant_add, need_file_and_grant, drop_fd },
 	{ "GRANT_DEL", do_grant_del, need_loaded, NULL },
@@ -413,6 +488,7 @@ static const struct command netlink[] = {
 	{ "RAIL_ADD", do_rail_add, NULL, drop_rail },
 	{ "RAIL_DEL", do_rail_del, need_rail, NULL },
 	{ "RAIL_GET", do_rail_get, NULL, NULL },
+	{ "RAIL_SET", do_rail_set, need_rail, drop_rail },
 	{ "PEER_SET", do_peer_set, NULL, drop_peer },
 	{ "PEER_DEL", do_peer_del, need_peer, NULL },
 	{ "PEER_GET", do_peer_get, need_peer, drop_peer },
@@ -422,6 +498,7 @@ static const struct command netlink[] = {
 	{ "BUF_GET", do_buf_get, NULL, NULL },
 	{ "FAULT_SET", do_fault_set, NULL, NULL },
 	{ "STAT_GET", do_stat_get, NULL, NULL },
+	{ "SEG_GET", do_seg_get, need_exported, drop_fd },
 };
 
 /* ---- the loop ---- */
