@@ -96,6 +96,16 @@ static inline bool mc_long(void)
 	return s && *s && strcmp(s, "0");
 }
 
+/* How often to repeat: @full with full counts, else @usual; a tenth of many on the debug kernel with emulated processors. */
+static inline int mc_rounds(int full, int usual)
+{
+	const char *kernel = getenv("MC_KERNEL");
+
+	if (mc_long())
+		return full;
+	return usual >= 200 && kernel && !strcmp(kernel, "x86-debug") ? usual / 10 : usual;
+}
+
 #define TEST(test_name) __TEST_IMPL(test_name, TEST_TIMEOUT_SECONDS)
 #define TEST_WITH_TIMEOUT(test_name, seconds) __TEST_IMPL(test_name, seconds)
 

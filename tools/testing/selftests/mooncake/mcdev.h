@@ -310,10 +310,19 @@ static inline long long mc_read_number(const char *path)
 
 #define MC_SYSFS "/sys/class/misc/mooncake/"
 
+/* How many times slower than a current machine this one is. */
+static inline int mcdev_scale(void)
+{
+	const char *s = getenv("MC_TIME_SCALE");
+	int scale = s ? atoi(s) : 1;
+
+	return scale < 1 ? 1 : scale > 100 ? 100 : scale;
+}
+
 /* Wait up to limit_ms x scale for a sysfs number to become want. */
 static inline int mc_wait_number(const char *path, long long want, int limit_ms)
 {
-	long long left = (long long)limit_ms;
+	long long left = (long long)limit_ms * mcdev_scale();
 
 	while (left > 0 && mc_read_number(path) != want) {
 		usleep(10000);

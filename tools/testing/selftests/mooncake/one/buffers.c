@@ -280,7 +280,7 @@ TEST_F(file, failures_in_the_middle_pin_nothing)
 
 TEST_F_TIMEOUT(file, C61_stale_handles_are_never_another_buffer, 120)
 {
-	int rounds = mc_long() ? 1000000 : 20000, i;
+	int rounds = mc_rounds(1000000, 20000), i;
 	uint32_t id, old[64] = { 0 };
 
 	for (i = 0; i < rounds; i++) {

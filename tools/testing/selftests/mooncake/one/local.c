@@ -60,7 +60,7 @@ TEST_F(node, random_ranges_match_a_model)
 {
 	uint64_t seed = getenv("MC_SEED") ? strtoull(getenv("MC_SEED"), NULL, 0) : (uint64_t)time(NULL);
 	uint8_t *model = calloc(1, POOL_LEN), *copy = malloc(BUF_LEN);
-	int rounds = mc_long() ? 500 : 60, i;
+	int rounds = mc_rounds(500, 60), i;
 
 	TH_LOG("seed %llu", (unsigned long long)seed);
 	for (i = 0; i < rounds; i++) {
@@ -280,7 +280,7 @@ TEST_F(node, wait_times_out_and_says_what_it_did)
 /* A killed process with transfers in flight: the caller is gone at once, its pages come back by themselves. */
 TEST_F_TIMEOUT(node, C47_killed_process_leaves_nothing_behind, 120)
 {
-	int rounds = mc_long() ? 500 : 20, i;
+	int rounds = mc_rounds(500, 20), i;
 
 	mcdev_unreg(self->d.fd, self->buf);
 	ASSERT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 0, 5000));

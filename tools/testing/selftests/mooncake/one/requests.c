@@ -123,7 +123,7 @@ TEST_F(req, cancel_by_cookie_and_all)
 /* Each completes once, whichever of completion and cancellation is first. */
 TEST_F(req, cancel_races_with_completion)
 {
-	int rounds = mc_long() ? 2000 : 200, i, j, ok = 0, cancelled = 0;
+	int rounds = mc_rounds(2000, 200), i, j, ok = 0, cancelled = 0;
 	struct mc_cqe c;
 	uint32_t n;
 

@@ -234,7 +234,7 @@ TEST_F(seg, shown_by_netlink)
 /* Exporting, extending, unregistering and closing from several processes at once. */
 TEST_F_TIMEOUT(seg, C76_teardown_races, 120)
 {
-	int rounds = mc_long() ? 2000 : 60, n, i, status;
+	int rounds = mc_rounds(2000, 60), n, i, status;
 
 	for (n = 0; n < 4; n++) {
 		if (fork())
