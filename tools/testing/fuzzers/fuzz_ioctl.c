@@ -527,12 +527,14 @@ static void worker(void)
 	make_areas();
 	for (i = 0; i < FDS; i++)
 		rings[i].fd = open("/dev/mooncake", O_RDWR | O_CLOEXEC);
+	if (rings[0].fd < 0)
+		_exit(4);
 	pthread_create(&t[0], NULL, stream, (void *)0);
 	pthread_create(&t[1], NULL, stream, (void *)1);
 	pthread_create(&t[2], NULL, liar, NULL);
 	pthread_join(t[0], NULL);
 	pthread_join(t[1], NULL);
-	_exit(rings[0].fd < 0 ? 4 : 0);
+	_exit(0);
 }
 
 /* ---- around it ---- */
