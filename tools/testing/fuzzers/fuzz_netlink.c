@@ -67,6 +67,7 @@ static const struct command commands[] = {
 struct board {
 	volatile uint64_t op;
 	uint8_t pools[8][16];
+	volatile uint32_t rail;		/* the last one that was added */
 	volatile uint64_t done[256];
 	volatile int privilege;	/* a command that nobody got through, 0: none */
 };
@@ -147,7 +148,7 @@ static int value(struct fuzz_rng *r, enum kind kind, uint8_t *out)
 	case U16: return number(r, out, 2, 50060 + pick(r, 3));
 	case U32: return number(r, out, 4, chance(r, 50) ? pick(r, 4) : 4096);
 	case S32: return number(r, out, 4, pick(r, 3) - 1);
-	case RAILID: return number(r, out, 4, 1 + pick(r, 40));
+	case RAILID: return number(r, out, 4, chance(r, 60) ? board->rail : 1 + pick(r, 40));
 	case U64: return number(r, out, 8, pick(r, 1000));
 	case SMALL: return number(r, out, 4, pick(r, 20));
 	case SLICE_SIZE: return number(r, out, 4, 4096u * (1 + pick(r, 4096)));
@@ -281,6 +282,8 @@ static void take(const struct nlmsghdr *h, struct fuzz_rng *r)
 			board->privilege = cmd;
 		return;
 	}
+	if (g->cmd == MC_CMD_RAIL_ADD)
+		mcnl_get(h, MC_ATTR_RAIL_ID, (void *)&board->rail, 4);
 	if (g->cmd == MC_CMD_POOL_CREATE || g->cmd == MC_CMD_POOL_GET)
 		mcnl_get(h, MC_ATTR_SEG_UUID, board->pools[pick(r, 8)], 16);
 }
