@@ -321,6 +321,42 @@ static void op_grant(struct fuzz_rng *r)
 		grants[pick(r, GRANTS)] = id;
 }
 
+/* Ranges that are right one by one: beside each other, over each other, some of them in memory that can't be had. */
+static void op_reg_batch(struct fuzz_rng *r)
+{
+	struct mc_buf_item items[5] = { 0 };
+	uint32_t n = 1 + pick(r, 5), i, index;
+
+	for (i = 0; i < n; i++) {
+		items[i].addr = (uintptr_t)areas[chance(r, 80) ? 6 : pick(r, AREAS)] + 8192ull * pick(r, 64);
+		items[i].len = 1 + pick(r, 8192);
+	}
+	if (mcdev_reg_batch(a_fd(r), items, n, &index))
+		return;
+	board->done[_IOC_NR(MC_IOC_BUF_REG_BATCH)]++;
+	bufs[pick(r, BUFS)] = items[pick(r, n)].out_id;
+}
+
+/* Whole pages under one of few names: a new segment, more of one, or one of another file. Some end at once. */
+static void op_export(struct fuzz_rng *r)
+{
+	int fd = a_fd(r);
+	struct mc_seg_export out;
+	char name[32];
+	uint32_t id;
+
+	if (mcdev_reg(fd, areas[7] + 4096 * pick(r, 200), 4096ull * (1 + pick(r, 4)), &id))
+		return;
+	bufs[pick(r, BUFS)] = id;
+	snprintf(name, sizeof(name), "fuzz-export-%u", pick(r, 6));
+	if (mcdev_export(fd, id, name, chance(r, 70) ? MC_RIGHT_READ | MC_RIGHT_WRITE : pick(r, 4), &out))
+		return;
+	board->done[_IOC_NR(MC_IOC_SEG_EXPORT)]++;
+	memcpy(exported[pick(r, EXPORTS)], out.out_seg_uuid, 16);
+	if (chance(r, 30) && !mcdev_unexport(fd, out.out_seg_uuid))
+		board->done[_IOC_NR(MC_IOC_SEG_UNEXPORT)]++;
+}
+
 static void op_mmap(struct fuzz_rng *r)
 {
 	const uint64_t offs[] = { MC_OFF_SQ, MC_OFF_CQ, MC_OFF_CQ + 4096, 4096, 0x20000000ull,
@@ -426,8 +462,12 @@ static void one_op(struct fuzz_rng *r, bool may_fork)
 {
 	uint32_t x = pick(r, 100);
 
-	if (x < 36)
+	if (x < 32)
 		op_call(r);
+	else if (x < 34)
+		op_reg_batch(r);
+	else if (x < 37)
+		op_export(r);
 	else if (x < 40)
 		op_grant(r);
 	else if (x < 58)
@@ -456,7 +496,7 @@ static void one_op(struct fuzz_rng *r, bool may_fork)
 
 /* ---- the process that does it ---- */
 
-static uint64_t slice_start;
+static uint64_t slice_start, run_end;
 
 static void *stream(void *arg)
 {
@@ -619,6 +659,9 @@ static int run_slice(uint64_t slice)
 			kill(pid, SIGKILL);
 			killed = true;
 		}
+		/* One slice is minutes on a slow kernel. */
+		if (now_ms() > run_end)
+			board->stop = 1;
 		if (now_ms() > end) {
 			kill(admin, SIGKILL);
 			return -1;
@@ -648,7 +691,7 @@ static const char *one_slice(uint64_t slice)
 
 int main(int argc, char **argv)
 {
-	uint64_t slice, end, reached = 0;
+	uint64_t slice, reached = 0;
 	const char *bad = NULL;
 	int i;
 
@@ -661,8 +704,8 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < POOLS; i++)
 		renew_pool(i);
-	end = now_ms() + opt.seconds * 1000;
-	for (slice = 0; !bad && now_ms() < end && slice * SLICE <= opt.to; slice++) {
+	run_end = now_ms() + opt.seconds * 1000;
+	for (slice = 0; !bad && now_ms() < run_end && slice * SLICE <= opt.to; slice++) {
 		slice_start = slice * SLICE;
 		if (!(slice_start % FUZZ_MARK) || slice_start + SLICE < opt.from)
 			mark("fuzz_ioctl", &opt, slice_start);
