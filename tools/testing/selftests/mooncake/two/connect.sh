@@ -47,7 +47,7 @@ before=$(objects 1)
 rounds=20
 [ -n "$MC_LONG" ] && rounds=2000
 ok "C-67 $rounds times connect, put, get, disconnect" cycles $rounds
-ok "C-67 nothing is left of them" until_true 10 equal "$(objects 1)" "$before"
+ok "C-67 nothing is left of them" until_true 10 gives "$before" objects 1
 x 1 peer "$N2" 10.77.0.2
 x 1 put "$N2" "$s" 0 65536 1 > /dev/null
 on 1 tc qdisc add dev eth0 root netem loss 100%

@@ -30,5 +30,5 @@ echo "# $cuts cuts, $(tail -1 "$OUT/cut.out")"
 ok "0 lost completions, 0 failures" grep "rounds=$((transfers / 2)) failed=0" "$OUT/cut.out"
 ok "0 wrong bytes" grep "wrong=0" "$OUT/cut.out"
 ok "cables were cut meanwhile" [ $cuts -ge 3 ]
-ok "nothing stays in flight" until_true 10 equal "$(field 1 peers inflight)" 0
+ok "nothing stays in flight" until_true 10 gives 0 field 1 peers inflight
 ok "both rails are back" until_true 30 live 1 2

@@ -26,7 +26,7 @@ ok "a transfer with one failed completion ends well" x 1 put "$N2" "$s" 0 65536 
 ok "two more are needed" equal "$(hook 1 wc_status)" 2
 ok "the transfer that has the third ends well too" x 1 put "$N2" "$s" 0 262144 1
 ok "then the hook is off" equal "$(hook 1 wc_status)" 0
-ok "the third one failed" until_true 5 sh -c "[ $(field 1 rails errors) -gt $errors ]"
+ok "the third one failed" until_true 5 more_than "$errors" field 1 rails errors
 ok "its bytes are right" x 1 get "$N2" "$s" 0 262144 1
 
 # Delayed completions: the bytes have moved, the requester waits all the same.

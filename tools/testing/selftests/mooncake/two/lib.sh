@@ -46,6 +46,25 @@ says()
 refuses() { ! "$@"; }
 equal() { echo "'$1' is '$2'"; [ "$1" = "$2" ]; }
 
+# gives TEXT COMMAND...: for until_true, which has to run the command anew each time
+gives()
+{
+	local want=$1 is
+	shift
+	is=$("$@")
+	equal "$is" "$want"
+}
+
+# more_than NUMBER COMMAND...
+more_than()
+{
+	local least=$1 is
+	shift
+	is=$("$@")
+	echo "'$is' is not more than $least"
+	[ "$is" -gt "$least" ]
+}
+
 # until_true SECONDS COMMAND...
 until_true()
 {
