@@ -444,10 +444,13 @@ static void one_op(struct fuzz_rng *r, bool may_fork);
 
 static void op_fork(struct fuzz_rng *r)
 {
-	pid_t pid = (pid_t)syscall(SYS_fork);
+	pid_t worker = getpid(), pid = (pid_t)syscall(SYS_fork);
 	int i;
 
 	if (!pid) {
+		/* The worker may be killed while this one waits for something that doesn't come. */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != worker)
+			_exit(0);
 		for (i = 0; i < 8; i++)
 			one_op(r, false);
 		if (chance(r, 50))
