@@ -87,19 +87,33 @@ void mc_event_peer(bool up, const u8 *node, enum mc_reason reason, const char *w
 		event_send(&e, nla_put(e.skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node) || put_why(e.skb, why));
 }
 
-void mc_event_rail(enum mc_rail_event what, u32 rail, const char *dev, const u8 *node, enum mc_reason reason,
-		   const char *why)
+static const u8 rail_cmds[] = {
+	[MC_RAIL_EVENT_UP] = MC_CMD_EVENT_RAIL_UP, [MC_RAIL_EVENT_PAUSED] = MC_CMD_EVENT_RAIL_PAUSED,
+	[MC_RAIL_EVENT_DOWN] = MC_CMD_EVENT_RAIL_DOWN,
+};
+
+static int put_rail(struct sk_buff *skb, u32 rail, const char *dev)
 {
-	static const u8 cmds[] = {
-		[MC_RAIL_EVENT_UP] = MC_CMD_EVENT_RAIL_UP, [MC_RAIL_EVENT_PAUSED] = MC_CMD_EVENT_RAIL_PAUSED,
-		[MC_RAIL_EVENT_DOWN] = MC_CMD_EVENT_RAIL_DOWN,
-	};
+	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail) ?: nla_put_string(skb, MC_ATTR_DEV_NAME, dev);
+}
+
+void mc_event_rail(enum mc_rail_event what, u32 rail, const char *dev, enum mc_reason reason, const char *why)
+{
 	struct event e;
 
-	if (event_begin(&e, cmds[what], reason))
-		event_send(&e, nla_put_u32(e.skb, MC_ATTR_RAIL_ID, rail) ||
-			   nla_put_string(e.skb, MC_ATTR_DEV_NAME, dev) ||
-			   (node && nla_put(e.skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, node)) || put_why(e.skb, why));
+	if (event_begin(&e, rail_cmds[what], reason))
+		event_send(&e, put_rail(e.skb, rail, dev) || put_why(e.skb, why));
+}
+
+void mc_event_path(enum mc_rail_event what, const struct mc_event_ends *ends, enum mc_reason reason, const char *why)
+{
+	struct event e;
+
+	if (event_begin(&e, rail_cmds[what], reason))
+		event_send(&e, put_rail(e.skb, ends->rail, ends->dev) ||
+			   nla_put(e.skb, MC_ATTR_NODE_UUID, MC_UUID_LEN, ends->node) ||
+			   nla_put_u32(e.skb, MC_ATTR_REMOTE_RAIL_ID, ends->remote) ||
+			   mc_put_addr(e.skb, ends->addr) || put_why(e.skb, why));
 }
 
 void mc_event_seg_gone(const u8 *node, const u8 *seg, const char *name, u32 pid, enum mc_reason reason)

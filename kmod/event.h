@@ -9,6 +9,7 @@
 #ifndef MC_EVENT_H
 #define MC_EVENT_H
 
+#include <linux/socket.h>
 #include <linux/types.h>
 #include <linux/mooncake_netlink.h>
 
@@ -34,12 +35,35 @@ void mc_event_peer(bool up, const u8 *node, enum mc_reason reason, const char *w
  * @what: how
  * @rail: its id
  * @dev: name of its RDMA device
- * @node: the peer whose path over the rail it is about, NULL: the rail itself
  * @reason: why
  * @why: the same for people, NULL or "": nothing to say
  */
-void mc_event_rail(enum mc_rail_event what, u32 rail, const char *dev, const u8 *node, enum mc_reason reason,
-		   const char *why);
+void mc_event_rail(enum mc_rail_event what, u32 rail, const char *dev, enum mc_reason reason, const char *why);
+
+/**
+ * struct mc_event_ends - both ends of a path
+ * @rail: this node's rail
+ * @dev: name of its RDMA device
+ * @node: the peer
+ * @remote: the peer's rail
+ * @addr: its address and port
+ */
+struct mc_event_ends {
+	u32 rail;
+	const char *dev;
+	const u8 *node;
+	u32 remote;
+	const struct sockaddr_storage *addr;
+};
+
+/**
+ * mc_event_path - a path changed
+ * @what: how
+ * @ends: which path
+ * @reason: why
+ * @why: the same for people, NULL or "": nothing to say
+ */
+void mc_event_path(enum mc_rail_event what, const struct mc_event_ends *ends, enum mc_reason reason, const char *why);
 
 /**
  * mc_event_seg_gone - a segment can't be reached any more

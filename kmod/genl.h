@@ -54,6 +54,7 @@ void *mc_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
 int mc_dump_end(struct sk_buff *skb, void *hdr, int fill_err);
 
 int mc_put_u64(struct sk_buff *skb, int attr, u64 value);
+int mc_put_addr(struct sk_buff *skb, const struct sockaddr_storage *ss);	/* ADDR and PORT */
 int mc_put_hist(struct sk_buff *skb, int attr, const u64 *hist);	/* MC_HIST_BUCKETS numbers */
 int mc_put_counters(struct sk_buff *skb, const struct mc_counters *c);	/* with histograms, if it has some */
 

@@ -121,18 +121,6 @@ int mc_genl_rail_del(struct sk_buff *skb, struct genl_info *info)
 	return ret;
 }
 
-static int put_addr(struct sk_buff *skb, const struct sockaddr_storage *ss)
-{
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-
-	if (ss->ss_family == AF_INET)
-		return nla_put(skb, MC_ATTR_ADDR, sizeof(in->sin_addr), &in->sin_addr) ||
-		       nla_put_u16(skb, MC_ATTR_PORT, ntohs(in->sin_port));
-	return nla_put(skb, MC_ATTR_ADDR, sizeof(in6->sin6_addr), &in6->sin6_addr) ||
-	       nla_put_u16(skb, MC_ATTR_PORT, ntohs(in6->sin6_port));
-}
-
 /* A setting of the network class: a number up to @max, or the default. */
 static int get_class(struct genl_info *info, int type, u32 max, const char *name, int *out)
 {
@@ -214,7 +202,7 @@ static int fill_settings(struct sk_buff *skb, struct mc_rail *rail)
 static int fill_rail(struct sk_buff *skb, struct mc_rail *rail)
 {
 	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail->id) ||
-	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev_name) || put_addr(skb, &rail->addr) ||
+	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev_name) || mc_put_addr(skb, &rail->addr) ||
 	       nla_put_string(skb, MC_ATTR_STATE, mc_rail_state_name(rail)) || fill_settings(skb, rail) ||
 	       mc_put_counters(skb, &rail->counters);
 }
@@ -371,7 +359,7 @@ static int fill_addrs(struct sk_buff *skb, struct mc_peer *peer)
 	for (i = 0; i < peer->naddrs; i++) {
 		one = nla_nest_start(skb, MC_ATTR_RAIL);
 		if (!one || nla_put_u32(skb, MC_ATTR_RAIL_ID, peer->addrs[i].rail) ||
-		    put_addr(skb, &peer->addrs[i].addr))
+		    mc_put_addr(skb, &peer->addrs[i].addr))
 			return -EMSGSIZE;
 		if (put_local_end(skb, peer, i))
 			return -EMSGSIZE;

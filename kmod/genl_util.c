@@ -73,6 +73,18 @@ int mc_put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, MC_ATTR_PAD);
 }
 
+int mc_put_addr(struct sk_buff *skb, const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+
+	if (ss->ss_family == AF_INET)
+		return nla_put(skb, MC_ATTR_ADDR, sizeof(in->sin_addr), &in->sin_addr) ||
+		       nla_put_u16(skb, MC_ATTR_PORT, ntohs(in->sin_port));
+	return nla_put(skb, MC_ATTR_ADDR, sizeof(in6->sin6_addr), &in6->sin6_addr) ||
+	       nla_put_u16(skb, MC_ATTR_PORT, ntohs(in6->sin6_port));
+}
+
 int mc_put_hist(struct sk_buff *skb, int attr, const u64 *hist)
 {
 	u32 used = mc_hist_used(hist);

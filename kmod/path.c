@@ -78,7 +78,7 @@ static const struct mc_cset_ops link_ops = {
 	.free = link_free,
 };
 
-static struct mc_link *link_make(struct mc_path *path, u32 remote)
+static struct mc_link *link_make(struct mc_path *path, u32 remote, const struct mc_peer_addr *to)
 {
 	struct mc_ibdev *dev = mc_rail_dev(path->rail);
 	struct mc_link *link;
@@ -94,6 +94,7 @@ static struct mc_link *link_make(struct mc_path *path, u32 remote)
 	INIT_LIST_HEAD(&link->fence_link);
 	link->path = path;
 	link->remote = remote;
+	link->to = *to;
 	kref_get(&path->kref);
 	ret = mc_cset_init(&link->set, &link_ops, dev);
 	mc_ibdev_put(dev);
@@ -198,13 +199,33 @@ static bool may_log(struct mc_peer *peer)
 	return true;
 }
 
+static void tell_path(enum mc_rail_event what, struct mc_link *link, enum mc_reason reason)
+{
+	struct mc_path *path = link->path;
+	struct mc_event_ends ends = {
+		.rail = path->rail->id, .dev = link->set.dev->name, .node = path->peer->node,
+		.remote = link->to.rail, .addr = &link->to.addr,
+	};
+
+	mc_event_path(what, &ends, reason, what == MC_RAIL_EVENT_UP ? NULL : link->set.why);
+}
+
+/* Once in a while for a peer, and for all of them no more than the kernel's log bears. */
+static void log_down(struct mc_link *link)
+{
+	struct mc_path *path = link->path;
+
+	pr_info_ratelimited("mooncake: path over rail %u (%s) to rail %u (%pISpc) of node %pUb is down: %s\n",
+			    path->rail->id, link->set.dev->name, link->to.rail, &link->to.addr, path->peer->node,
+			    link->set.why);
+}
+
 static void tell_down(struct mc_path *path, struct mc_link *link, bool last)
 {
 	enum mc_reason reason = mc_reason_of(link->set.error);
 	struct mc_peer *peer = path->peer;
 
-	mc_event_rail(READ_ONCE(path->gone) ? MC_RAIL_EVENT_DOWN : MC_RAIL_EVENT_PAUSED, path->rail->id,
-		      link->set.dev->name, peer->node, reason, link->set.why);
+	tell_path(READ_ONCE(path->gone) ? MC_RAIL_EVENT_DOWN : MC_RAIL_EVENT_PAUSED, link, reason);
 	if (last)
 		mc_event_peer(false, peer->node, reason, link->set.why);
 }
@@ -239,8 +260,7 @@ static void link_down(struct mc_path *path, struct mc_link *link)
 	mutex_unlock(&peer->lock);
 	mc_peer_changed();
 	if (log)
-		pr_info("mooncake: path over rail %u to node %pUb is down: %s\n", path->rail->id, peer->node,
-			link->set.why);
+		log_down(link);
 	if (was_live)
 		tell_down(path, link, last);
 	mc_cset_put(&link->set);
@@ -339,7 +359,7 @@ static bool link_live(struct mc_path *path, struct mc_link *link)
 	}
 	queue_work(mc_net_wq, &peer->pump_work);
 	mod_delayed_work(mc_net_wq, &peer->work, 0);
-	mc_event_rail(MC_RAIL_EVENT_UP, path->rail->id, link->set.dev->name, peer->node, MC_REASON_NONE, NULL);
+	tell_path(MC_RAIL_EVENT_UP, link, MC_REASON_NONE);
 	if (first)
 		mc_event_peer(true, peer->node, MC_REASON_NONE, NULL);
 	smp_store_mb(link->live, true);
@@ -409,7 +429,7 @@ static int choose(struct mc_path *path, struct mc_peer_addr *addr, unsigned long
 static int try_pair(struct mc_path *path, u32 remote, struct mc_peer_addr *addr)
 {
 	struct mc_peer *peer = path->peer;
-	struct mc_link *link = link_make(path, remote);
+	struct mc_link *link = link_make(path, remote, addr);
 	int ret;
 
 	mutex_lock(&peer->lock);

@@ -42,6 +42,16 @@ struct mc_rail;
 struct seq_file;
 
 /**
+ * struct mc_peer_addr - one of a peer's rails
+ * @rail: its number there
+ * @addr: address and port
+ */
+struct mc_peer_addr {
+	u32 rail;
+	struct sockaddr_storage addr;
+};
+
+/**
  * enum mc_path_state - see the top of this file
  */
 enum mc_path_state {
@@ -54,6 +64,7 @@ enum mc_path_state {
  * @path: the path, with a reference
  * @fence_link: in peer->fences (L)
  * @remote: index of its partner among the peer's addresses when it was opened
+ * @to: the partner itself: addresses may be replaced while the link lives
  * @live: the path's work item is to be woken when it breaks
  * @carried: a slice ended well on it
  * @since: jiffies when it became live
@@ -64,6 +75,7 @@ struct mc_link {
 	struct mc_path *path;
 	struct list_head fence_link;
 	u32 remote;
+	struct mc_peer_addr to;
 	bool live;
 	bool carried;
 	unsigned long since;

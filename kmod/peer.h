@@ -32,16 +32,6 @@ struct mc_rseg;
 struct seq_file;
 
 /**
- * struct mc_peer_addr - one of a peer's rails
- * @rail: its number there
- * @addr: address and port
- */
-struct mc_peer_addr {
-	u32 rail;
-	struct sockaddr_storage addr;
-};
-
-/**
  * struct mc_peer - one peer
  * @kref: list, paths, segments
  * @link: in the list of peers

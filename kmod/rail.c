@@ -186,7 +186,7 @@ int mc_rail_add(struct mc_ibdev *dev, const struct sockaddr_storage *addr, int g
 		mc_ibdev_put(dev);
 		return ret;
 	}
-	mc_event_rail(MC_RAIL_EVENT_UP, *id, rail->dev_name, NULL, MC_REASON_ASKED, NULL);
+	mc_event_rail(MC_RAIL_EVENT_UP, *id, rail->dev_name, MC_REASON_ASKED, NULL);
 	mc_peer_kick_all();
 	return 0;
 }
@@ -223,7 +223,7 @@ static void rail_end(struct mc_rail *rail)
 	rail_stop(rail, MC_RAIL_NO_DEVICE);
 	if (atomic_dec_and_test(&ending))
 		wake_up_all(&ending_wait);
-	mc_event_rail(MC_RAIL_EVENT_DOWN, rail->id, rail->dev_name, NULL, MC_REASON_ASKED, NULL);
+	mc_event_rail(MC_RAIL_EVENT_DOWN, rail->id, rail->dev_name, MC_REASON_ASKED, NULL);
 	mc_rail_put(rail);
 }
 
@@ -303,7 +303,7 @@ void mc_rail_stop_dev(struct mc_ibdev *dev)
 
 	while ((rail = next_of_dev(dev, 0))) {
 		if (rail_stop(rail, MC_RAIL_NO_DEVICE))
-			mc_event_rail(MC_RAIL_EVENT_PAUSED, rail->id, rail->dev_name, NULL, MC_REASON_DEVICE,
+			mc_event_rail(MC_RAIL_EVENT_PAUSED, rail->id, rail->dev_name, MC_REASON_DEVICE,
 				      "its device went away");
 		mc_rail_put(rail);
 	}
@@ -337,8 +337,8 @@ static void set_port(struct mc_rail *rail, bool active)
 	mutex_unlock(&rails_lock);
 	if (!changed)
 		return;
-	mc_event_rail(active ? MC_RAIL_EVENT_UP : MC_RAIL_EVENT_PAUSED, rail->id, rail->dev_name, NULL,
-		      MC_REASON_DEVICE, active ? NULL : "its port is down");
+	mc_event_rail(active ? MC_RAIL_EVENT_UP : MC_RAIL_EVENT_PAUSED, rail->id, rail->dev_name, MC_REASON_DEVICE,
+		      active ? NULL : "its port is down");
 	if (active)
 		mc_peer_kick_all();
 	else
@@ -355,7 +355,7 @@ void mc_rail_check_dev(struct mc_ibdev *dev)
 		if (has_addr(rail)) {
 			set_port(rail, port_active(dev, rail->port));
 		} else if (rail_stop(rail, MC_RAIL_NO_ADDRESS)) {
-			mc_event_rail(MC_RAIL_EVENT_PAUSED, id, rail->dev_name, NULL, MC_REASON_DEVICE,
+			mc_event_rail(MC_RAIL_EVENT_PAUSED, id, rail->dev_name, MC_REASON_DEVICE,
 				      "its address went away");
 			mc_rail_revive();
 		}
@@ -394,7 +394,7 @@ static bool revive_one(struct mc_rail *rail)
 	mutex_unlock(&rails_lock);
 	mc_ibdev_put(dev);
 	if (started)
-		mc_event_rail(MC_RAIL_EVENT_UP, rail->id, rail->dev_name, NULL, MC_REASON_DEVICE, NULL);
+		mc_event_rail(MC_RAIL_EVENT_UP, rail->id, rail->dev_name, MC_REASON_DEVICE, NULL);
 	return ret;
 }
 

@@ -41,9 +41,10 @@
  *   EVENT_BUF_GONE     BUF_ID PID UID LEN                a buffer is unregistered; its pages are let go when idle
  *   EVENT_PEER_UP      NODE_UUID                         the first path to a peer is live
  *   EVENT_PEER_DOWN    NODE_UUID LAST_ERROR              the last one is gone
- *   EVENT_RAIL_UP      RAIL_ID DEV_NAME [NODE_UUID]      without NODE_UUID the rail itself, else its path to that peer
- *   EVENT_RAIL_PAUSED  RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   carries nothing until it is tried again
- *   EVENT_RAIL_DOWN    RAIL_ID DEV_NAME [NODE_UUID] LAST_ERROR   was taken away
+ *   EVENT_RAIL_UP      RAIL_ID DEV_NAME [path]           the rail itself; with NODE_UUID its path to that peer, whose
+ *                                                        other end is REMOTE_RAIL_ID of the peer at ADDR PORT
+ *   EVENT_RAIL_PAUSED  RAIL_ID DEV_NAME [path] LAST_ERROR   carries nothing until it is tried again
+ *   EVENT_RAIL_DOWN    RAIL_ID DEV_NAME [path] LAST_ERROR   was taken away
  *
  * Words of STATE: MC_STATE_*.
  */
@@ -161,6 +162,7 @@ enum mc_genl_attr {
 	MC_ATTR_ACK_TIMEOUT,	/* u32, 4.096 us times two to this power between two tries */
 	MC_ATTR_RIGHTS,		/* u32, MC_RIGHT_* of the device's header */
 	MC_ATTR_GEN,		/* u32, generation of a segment's memory */
+	MC_ATTR_REMOTE_RAIL_ID,	/* u32: the peer's end of a path, in events */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mctext.h"
 #include "see.h"
 
 static const struct {
@@ -56,7 +57,7 @@ static void add_number(json_t *o, const char *key, uint64_t value)
 
 json_t *see_event_json(const struct mcnl_event *ev)
 {
-	char name[24];
+	char name[24], addr[MCT_ADDR_TEXT];
 	json_t *o = json_pack("{ss sI sI}", "event", see_event_name(ev->cmd, name, sizeof(name)), "seq",
 			      (json_int_t)ev->seq, "time_ns", (json_int_t)ev->time_ns);
 
@@ -69,6 +70,10 @@ json_t *see_event_json(const struct mcnl_event *ev)
 	add_number(o, "rail", ev->rail_id);
 	add_text(o, "device", ev->dev);
 	add_uuid(o, "node_uuid", ev->node_uuid);
+	add_number(o, "remote_rail", ev->remote_rail);
+	if (ev->remote_addr.len)
+		add_text(o, "remote_address", mct_addr_text(&ev->remote_addr, addr));
+	add_number(o, "remote_port", ev->remote_port);
 	add_number(o, "pid", ev->pid);
 	if (ev->cmd == MC_CMD_EVENT_BUF_GONE)
 		json_object_set_new(o, "uid", json_integer((json_int_t)ev->uid));

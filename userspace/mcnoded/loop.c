@@ -21,24 +21,12 @@ static void events_keep(struct mcnl **events)
 	*events = NULL;
 }
 
-/* "rail 1 (rxe0)", and to which peer when it is about one path of it. */
-static const char *rail_text(const struct mcnl_event *ev, char *to, size_t size)
-{
-	char uuid[MCT_UUID_TEXT];
-
-	if (mct_uuid_is_zero(ev->node_uuid))
-		snprintf(to, size, "rail %u (%s)", ev->rail_id, ev->dev);
-	else
-		snprintf(to, size, "rail %u (%s) to %s", ev->rail_id, ev->dev, mct_uuid_text(ev->node_uuid, uuid));
-	return to;
-}
-
 static bool take_rail(const struct mcnl_event *ev, struct nd_node *nd)
 {
 	const char *why = ev->text[0] ? ev->text : "no reason given";
-	char rail[160];
+	char rail[MCT_RAIL_TEXT];
 
-	rail_text(ev, rail, sizeof(rail));
+	mct_rail_text(ev, rail);
 	if (ev->cmd == MC_CMD_EVENT_RAIL_UP)
 		nd_log(ND_INFO, "%s is up", rail);
 	else

@@ -61,6 +61,7 @@ static const struct nla_policy policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_VALUE] = { .type = NLA_U64 },
 	[MC_ATTR_LOCAL_BYTES] = { .type = NLA_U64 },
 	[MC_ATTR_LOCAL_RAIL_ID] = { .type = NLA_U32 },
+	[MC_ATTR_REMOTE_RAIL_ID] = { .type = NLA_U32 },
 	[MC_ATTR_SLICE_BYTES] = { .type = NLA_U32 },
 	[MC_ATTR_TAIL_BYTES] = { .type = NLA_U32 },
 	[MC_ATTR_SERVICE_LEVEL] = { .type = NLA_U32 },

@@ -299,7 +299,10 @@ struct mcnl_buf {
  * @reason: enum mc_reason
  * @node_uuid: peer it is about, or owner of the segment, or zero
  * @seg_uuid: segment it is about, or zero
- * @rail_id: rail it is about, or 0
+ * @rail_id: rail it is about, or 0; with @node_uuid it is this node's end of a path
+ * @remote_rail: the peer's end of the path, or 0
+ * @remote_addr: its address, with @remote_rail
+ * @remote_port: its port
  * @buf_id: buffer it is about, or 0
  * @pid: process that owned the buffer or the segment, or 0
  * @uid: its user
@@ -316,6 +319,9 @@ struct mcnl_event {
 	uint8_t node_uuid[MC_UUID_LEN];
 	uint8_t seg_uuid[MC_UUID_LEN];
 	uint32_t rail_id;
+	uint32_t remote_rail;
+	struct mcnl_addr remote_addr;
+	uint16_t remote_port;
 	uint32_t buf_id;
 	uint32_t pid;
 	uint32_t uid;

@@ -64,6 +64,16 @@ static void get_counters(struct nlattr **tb, struct mcnl_counters *c)
 	c->reconnects = get_u64(tb, MC_ATTR_RECONNECTS);
 }
 
+static void get_addr(struct nlattr **tb, struct mcnl_addr *addr, uint16_t *port)
+{
+	if (tb[MC_ATTR_ADDR]) {
+		addr->len = nla_len(tb[MC_ATTR_ADDR]);
+		memcpy(addr->bytes, nla_data(tb[MC_ATTR_ADDR]), addr->len);
+	}
+	if (tb[MC_ATTR_PORT])
+		*port = nla_get_u16(tb[MC_ATTR_PORT]);
+}
+
 void mcnl_get_rail(struct nlattr **tb, struct mcnl_rail *r)
 {
 	r->id = get_u32(tb, MC_ATTR_RAIL_ID);
@@ -71,10 +81,7 @@ void mcnl_get_rail(struct nlattr **tb, struct mcnl_rail *r)
 	get_str(tb, MC_ATTR_DEV_NAME, r->dev, sizeof(r->dev));
 	get_str(tb, MC_ATTR_STATE, r->state, sizeof(r->state));
 	get_str(tb, MC_ATTR_LAST_ERROR, r->last_error, sizeof(r->last_error));
-	if (tb[MC_ATTR_ADDR]) {
-		r->addr.len = nla_len(tb[MC_ATTR_ADDR]);
-		memcpy(r->addr.bytes, nla_data(tb[MC_ATTR_ADDR]), r->addr.len);
-	}
+	get_addr(tb, &r->addr, &r->port);
 	r->slice_bytes = get_u32(tb, MC_ATTR_SLICE_BYTES);
 	r->tail_bytes = get_u32(tb, MC_ATTR_TAIL_BYTES);
 	r->tos = get_u32(tb, MC_ATTR_TOS);
@@ -82,8 +89,6 @@ void mcnl_get_rail(struct nlattr **tb, struct mcnl_rail *r)
 	r->numa = tb[MC_ATTR_NUMA_NODE] ? (int32_t)get_u32(tb, MC_ATTR_NUMA_NODE) : -1;
 	r->gid_index = tb[MC_ATTR_GID_INDEX] ? (int32_t)get_u32(tb, MC_ATTR_GID_INDEX) : -1;
 	get_str(tb, MC_ATTR_GID_REASON, r->gid_reason, sizeof(r->gid_reason));
-	if (tb[MC_ATTR_PORT])
-		r->port = nla_get_u16(tb[MC_ATTR_PORT]);
 	get_counters(tb, &r->c);
 }
 
@@ -161,6 +166,8 @@ void mcnl_get_event(int cmd, struct nlattr **tb, struct mcnl_event *ev)
 	ev->time_ns = get_u64(tb, MC_ATTR_TIME);
 	ev->reason = get_u32(tb, MC_ATTR_REASON);
 	ev->rail_id = get_u32(tb, MC_ATTR_RAIL_ID);
+	ev->remote_rail = get_u32(tb, MC_ATTR_REMOTE_RAIL_ID);
+	get_addr(tb, &ev->remote_addr, &ev->remote_port);
 	ev->buf_id = get_u32(tb, MC_ATTR_BUF_ID);
 	ev->pid = get_u32(tb, MC_ATTR_PID);
 	ev->uid = get_u32(tb, MC_ATTR_UID);

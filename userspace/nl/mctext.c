@@ -123,6 +123,21 @@ const char *mct_addr_text(const struct mcnl_addr *a, char *to)
 	return to;
 }
 
+const char *mct_rail_text(const struct mcnl_event *ev, char *to)
+{
+	char uuid[MCT_UUID_TEXT], addr[MCT_ADDR_TEXT];
+
+	mct_uuid_text(ev->node_uuid, uuid);
+	if (mct_uuid_is_zero(ev->node_uuid))
+		snprintf(to, MCT_RAIL_TEXT, "rail %u (%s)", ev->rail_id, ev->dev);
+	else if (!ev->remote_rail || !ev->remote_addr.len)
+		snprintf(to, MCT_RAIL_TEXT, "path over rail %u (%s) to %s", ev->rail_id, ev->dev, uuid);
+	else
+		snprintf(to, MCT_RAIL_TEXT, "path over rail %u (%s) to rail %u (%s) of %s", ev->rail_id, ev->dev,
+			 ev->remote_rail, mct_addr_text(&ev->remote_addr, addr), uuid);
+	return to;
+}
+
 bool mct_addr_parse(const char *text, struct mcnl_addr *a)
 {
 	memset(a, 0, sizeof(*a));

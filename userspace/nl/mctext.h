@@ -48,6 +48,18 @@ int mct_uuid_random(uint8_t *uuid);
 /** mct_addr_text() - address without port into @to (MCT_ADDR_TEXT bytes); returns @to */
 const char *mct_addr_text(const struct mcnl_addr *a, char *to);
 
+#define MCT_RAIL_TEXT	224
+
+struct mcnl_event;
+
+/**
+ * mct_rail_text() - what an event about a rail is about, into @to (MCT_RAIL_TEXT bytes); returns @to
+ *
+ * "rail 1 (rxe0)", or both ends of a path: "path over rail 1 (rxe0) to rail 2 (10.77.1.2) of UUID". The other end
+ * is left out as far as the kernel didn't say which it is.
+ */
+const char *mct_rail_text(const struct mcnl_event *ev, char *to);
+
 /** mct_addr_parse() - IPv4 or IPv6 literal, no name, no port, no brackets */
 bool mct_addr_parse(const char *text, struct mcnl_addr *a);
 

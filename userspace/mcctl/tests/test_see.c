@@ -213,6 +213,12 @@ static void test_events(void **state)
 	assert_int_equal(json_integer_value(json_object_get(o, "seq")), 9);
 	assert_null(json_object_get(o, "rail"));
 	json_decref(o);
+	/* a path has two ends */
+	rail.remote_rail = 1;
+	rail.remote_addr = (struct mcnl_addr){ .len = 4, .bytes = { 10, 77, 1, 2 } };
+	rail.remote_port = 50060;
+	assert_non_null(strstr(see_event_text(&rail, to, sizeof(to)),
+			       "remote_rail 1 remote_address 10.77.1.2 remote_port 50060 reason silent"));
 	/* what a newer kernel says is shown, not swallowed */
 	ev.cmd = 250;
 	ev.reason = 99;

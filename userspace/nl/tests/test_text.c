@@ -117,6 +117,29 @@ static void test_addresses(void **state)
 	assert_false(mct_addr_parse("", &a));
 }
 
+static void test_rails(void **state)
+{
+	struct mcnl_event ev = { .rail_id = 1, .dev = "rxe0" };
+	char text[MCT_RAIL_TEXT];
+
+	(void)state;
+	assert_string_equal(mct_rail_text(&ev, text), "rail 1 (rxe0)");
+	ev.node_uuid[0] = 0xaa;
+	assert_string_equal(mct_rail_text(&ev, text),
+			    "path over rail 1 (rxe0) to aa000000-0000-0000-0000-000000000000");
+	ev.remote_rail = 2;
+	ev.remote_addr = (struct mcnl_addr){ .len = 4, .bytes = { 10, 77, 1, 2 } };
+	assert_string_equal(mct_rail_text(&ev, text), "path over rail 1 (rxe0) to rail 2 (10.77.1.2) of "
+						      "aa000000-0000-0000-0000-000000000000");
+	/* the longest there can be */
+	memset(ev.dev, 'd', sizeof(ev.dev) - 1);
+	memset(ev.remote_addr.bytes, 0xff, sizeof(ev.remote_addr.bytes));
+	ev.remote_addr.len = 16;
+	ev.rail_id = ev.remote_rail = UINT32_MAX;
+	assert_true(strlen(mct_rail_text(&ev, text)) < sizeof(text) - 1);
+	assert_non_null(strstr(text, "ffff:ffff of aa000000-0000-0000-0000-000000000000"));
+}
+
 static void test_key_forms(void **state)
 {
 	static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
@@ -213,7 +236,7 @@ static void test_uuid_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uuid),
+		cmocka_unit_test(test_uuid), cmocka_unit_test(test_rails),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test_setup_teardown(test_key_forms, make_dir, remove_dir),

@@ -40,6 +40,8 @@ ok "a destroyed pool has name, owner and reason" \
 s=$(x 2 pool p 8388608)
 ok "8 writes of 256 KiB" on 1 sh -c "for i in 0 1 2 3 4 5 6 7; do $X put $N2 $s 0 262144 1 || exit 1; done"
 ok "the peer that was connected" until_true 5 told "events('peer-up', node_uuid='$N2')"
+ok "and the path, with both its ends" until_true 5 told "events('rail-up', rail=1, device='rxe0', node_uuid='$N2',
+	remote_rail=1, remote_address='10.77.0.2', remote_port=50060)"
 ok "each process that ended" until_true 5 told "len(events('buffer-gone', bytes=262144, reason='exit')) == 8"
 ok "with its number" told "len({e['pid'] for e in events('buffer-gone', bytes=262144)}) == 8"
 
