@@ -6,6 +6,7 @@
 #include "cset.h"
 #include "ibdev.h"
 #include "net.h"
+#include "verb.h"
 
 #define RD_DEPTH_MAX	16
 #define REG_WAIT	(10 * HZ)
@@ -370,7 +371,7 @@ int mc_cset_reg(struct mc_cset *set, struct ib_reg_wr *wr)
 	wr->wr.send_flags = IB_SEND_SIGNALED;
 	mutex_lock(&set->post_lock);
 	if (!set->dead && conn->up && !mc_cset_broken(set))
-		ret = ib_post_send(conn->id->qp, &wr->wr, NULL);
+		ret = mc_post_reg(conn->id->qp, wr);
 	mutex_unlock(&set->post_lock);
 	if (ret)
 		return ret;

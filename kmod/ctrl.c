@@ -11,6 +11,7 @@
 #include "fault.h"
 #include "ibdev.h"
 #include "net.h"
+#include "verb.h"
 
 #define AREA_BYTES	(2 * MC_CTRL_BUFS * MC_WIRE_MSG_MAX)
 #define TX_WAIT		HZ
@@ -64,7 +65,7 @@ static int tx_post(struct mc_cset *set, struct mc_ctrl_buf *buf, u32 len)
 	ib_dma_sync_single_for_device(set->dev->ib, buf->dma, len, DMA_TO_DEVICE);
 	mutex_lock(&set->post_lock);
 	if (!set->dead && set->conn[0].id && set->conn[0].up)
-		ret = ib_post_send(set->conn[0].id->qp, &wr, NULL);
+		ret = mc_post_send(set->conn[0].id->qp, &wr);
 	mutex_unlock(&set->post_lock);
 	return ret;
 }
@@ -219,7 +220,7 @@ static int rx_post(struct mc_ctrl_buf *buf)
 	ib_dma_sync_single_for_device(set->dev->ib, buf->dma, MC_WIRE_MSG_MAX, DMA_FROM_DEVICE);
 	mutex_lock(&set->post_lock);
 	if (!set->dead)
-		ret = ib_post_recv(set->conn[0].id->qp, &wr, NULL);
+		ret = mc_post_recv(set->conn[0].id->qp, &wr);
 	mutex_unlock(&set->post_lock);
 	return ret;
 }

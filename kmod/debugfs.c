@@ -16,6 +16,7 @@
 #include "req.h"
 #include "stats.h"
 #include "sysfs.h"
+#include "verb.h"
 
 #define LINES_MAX	512	/* of one file: enough to see what is going on, little enough to hold a lock for */
 
@@ -123,6 +124,13 @@ static int fault_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(fault);
 
+static int verbs_show(struct seq_file *m, void *unused)
+{
+	mc_verb_show(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(verbs);
+
 int mc_debugfs_init(void)
 {
 	mc_debugfs = debugfs_create_dir("mooncake", NULL);
@@ -132,6 +140,7 @@ int mc_debugfs_init(void)
 	debugfs_create_file("keys", 0400, mc_debugfs, NULL, &keys_fops);
 	debugfs_create_file("leases", 0400, mc_debugfs, NULL, &leases_fops);
 	debugfs_create_file("latency", 0400, mc_debugfs, NULL, &latency_fops);
+	debugfs_create_file("verbs", 0400, mc_debugfs, NULL, &verbs_fops);
 	debugfs_create_file("fault", 0400, mc_debugfs, NULL, &fault_fops);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "rseg.h"
 #include "topo.h"
 #include "trace.h"
+#include "verb.h"
 
 /* What is to be done once peer->lock has been dropped. */
 struct ending {
@@ -375,7 +376,7 @@ static int post(struct way *way, struct mc_slice *slice)
 	wr.rkey = way->lease->keys[chunk];
 	mutex_lock(&set->post_lock);
 	if (!set->dead && !mc_cset_broken(set))
-		ret = ib_post_send(way->conn->id->qp, &wr.wr, NULL);
+		ret = mc_post_rdma(way->conn->id->qp, &wr, way->lease->chunk_shift);
 	mutex_unlock(&set->post_lock);
 	return ret;
 }

@@ -22,6 +22,7 @@ FORBIDDEN = (
     (re.compile(r"LINUX_VERSION_CODE|KERNEL_VERSION\("), "kmod/", "kmod/compat.h", "kernel versions belong in kmod/compat.h"),
     (re.compile(r"\bBUG(_ON)?\("), "kmod/", None, "BUG stops the machine: return an error"),
     (re.compile(r"IB_PD_UNSAFE_GLOBAL_RKEY"), "kmod/", None, "a global key opens all memory"),
+    (re.compile(r"\bib_post_(send|recv)\("), "kmod/", "kmod/verb.c", "post through kmod/verb.h, which looks at requests"),
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "", "tools/lint/source.py", "finish it or file it"),
     (re.compile(r"#include [<\"](.*/)?kmod/"), "userspace/", None, "programs include nothing of kmod/"),
 )

@@ -45,3 +45,10 @@ x 2 fault mr_reg 3
 ok "C-45 the third registration fails: so does opening" says "open EIO" x 1 open "$N2" "$s2"
 ok "C-45 and takes the first two back" equal "$(objects 2)" "$start"
 ok "C-45 the next attempt succeeds" says "open OK" x 1 open "$N2" "$s2"
+
+# What the devices were given meanwhile, all of it looked at before.
+verbs() { on "$1" cat /sys/kernel/debug/mooncake/verbs | tr '\n' ' '; }
+ok "C-68 the initiator has sent, received, moved bytes and registered" refuses grep -E '(send|recv|rdma|reg) 0 ' <<< "$(verbs 1)"
+for n in 1 2; do
+	ok "C-68 node $n: no request was malformed" grep ' malformed 0 ' <<< "$(verbs $n)"
+done
