@@ -166,14 +166,14 @@ endef
 $(foreach m,32 64,$(eval $(call bits-rules,$(m))))
 tests: $(TESTS)
 
-# ---- kernel selftests: each C file of one/ and two/ is a program; C files beside those directories are linked to all ----
+# ---- kernel selftests: each C file of one/, two/ and three/ is a program; C files beside those directories are linked to all ----
 
 ST      := tools/testing/selftests/mooncake
 st-uses :=
 st-libs :=
 -include $(ST)/sources.mk
 ST_LIB  := $(patsubst $(ST)/%.c,$(B)/selftests/obj/%.o,$(wildcard $(ST)/*.c))
-ST_BINS := $(patsubst $(ST)/%.c,$(B)/selftests/%,$(wildcard $(ST)/one/*.c $(ST)/two/*.c))
+ST_BINS := $(patsubst $(ST)/%.c,$(B)/selftests/%,$(wildcard $(ST)/one/*.c $(ST)/two/*.c $(ST)/three/*.c))
 ST_CC   = $(CC) $(CFLAGS) -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -MMD -MP -I. -Iuapi -Icommon -I$(ST) \
 	$(foreach u,$(call units,$(st-uses)),$(if $($(u)-dir),-I$($(u)-dir))) $(call pc,--cflags,$(call uniq,$(st-libs) $(call pkglibs,$(st-uses))))
 $(B)/selftests/obj/%.o: $(ST)/%.c tools/build.mk

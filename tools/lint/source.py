@@ -9,6 +9,7 @@ import sys
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 C_COLUMNS, COLUMNS = 120, 132
+SUITES = ("unit", "host", "one", "two", "three")
 FILE_LINES, FUNCTION_LINES, MEAN_LINES = 900, 100, 25
 TEXT = (".c", ".h", ".py", ".sh", ".mk", ".rst", ".proto", ".rules", ".in")
 NAMES = ("Makefile", "Kbuild", "mcvm", "run", "install", "uninstall", "kernels", "build-module", "shell",
@@ -97,7 +98,7 @@ def check_required(found):
     with open(os.path.join(TOP, path)) as f:
         for n, line in enumerate(f, 1):
             words = line.split("#")[0].split()
-            if words and (len(words) < 2 or words[2:] not in ([], ["long"]) or words[0] not in ("unit", "host", "one", "two") or
+            if words and (len(words) < 2 or words[2:] not in ([], ["long"]) or words[0] not in SUITES or
                           not re.fullmatch(r"C-\d+", words[1])):
                 found.add(path, n, "not 'suite case [long]'")
 
