@@ -137,7 +137,7 @@ static void test_rails(void **state)
 	ev.remote_addr.len = 16;
 	ev.rail_id = ev.remote_rail = UINT32_MAX;
 	assert_true(strlen(mct_rail_text(&ev, text)) < sizeof(text) - 1);
-	assert_non_null(strstr(text, "ffff:ffff of aa000000-0000-0000-0000-000000000000"));
+	assert_non_null(strstr(text, "ffff:ffff) of aa000000-0000-0000-0000-000000000000"));
 }
 
 static void test_key_forms(void **state)
