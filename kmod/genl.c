@@ -372,6 +372,7 @@ static const struct nla_policy mc_policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_SLICE_BYTES] = { .type = NLA_U32 },
 	[MC_ATTR_TAIL_BYTES] = { .type = NLA_U32 },
 	[MC_ATTR_WEIGHT] = NLA_POLICY_MAX(NLA_U32, 255),
+	[MC_ATTR_PCI_DEVICE] = { .type = NLA_NUL_STRING, .len = 31 },
 	[MC_ATTR_GID_INDEX] = NLA_POLICY_MIN(NLA_S32, 0),
 };
 

@@ -138,14 +138,28 @@ static int get_class(struct genl_info *info, int type, u32 max, const char *name
 	return 0;
 }
 
+static int set_pci_weight(struct genl_info *info, struct mc_rail *rail)
+{
+	const char *name = nla_data(info->attrs[MC_ATTR_PCI_DEVICE]);
+	int ret = mc_topo_override_pci(rail, name, nla_get_u32(info->attrs[MC_ATTR_WEIGHT]));
+
+	if (ret == -ENOSPC)
+		mc_ext_err(info->extack, "rail %u has weights for %u PCI devices already", rail->id, MC_TOPO_PCI_OVER);
+	else if (ret)
+		mc_ext_err(info->extack, "there is no PCI device '%s'", name);
+	return ret;
+}
+
 static int set_weight(struct genl_info *info, struct mc_rail *rail)
 {
 	s32 node;
 
 	if (!info->attrs[MC_ATTR_WEIGHT])
 		return 0;
+	if (info->attrs[MC_ATTR_PCI_DEVICE])
+		return set_pci_weight(info, rail);
 	if (!info->attrs[MC_ATTR_NUMA_NODE])
-		return mc_genl_missing(info, "NUMA_NODE");
+		return mc_genl_missing(info, "NUMA_NODE or PCI_DEVICE");
 	node = nla_get_s32(info->attrs[MC_ATTR_NUMA_NODE]);
 	if (!mc_topo_override(rail, node, nla_get_u32(info->attrs[MC_ATTR_WEIGHT])))
 		return 0;
@@ -201,6 +215,10 @@ static int fill_settings(struct sk_buff *skb, struct mc_rail *rail)
 
 static int fill_rail(struct sk_buff *skb, struct mc_rail *rail)
 {
+	char pci[MC_TOPO_NAME];
+
+	if (mc_topo_name(rail, pci) && nla_put_string(skb, MC_ATTR_PCI_DEVICE, pci))
+		return -EMSGSIZE;
 	return nla_put_u32(skb, MC_ATTR_RAIL_ID, rail->id) ||
 	       nla_put_string(skb, MC_ATTR_DEV_NAME, rail->dev_name) || mc_put_addr(skb, &rail->addr) ||
 	       nla_put_string(skb, MC_ATTR_STATE, mc_rail_state_name(rail)) || fill_settings(skb, rail) ||

@@ -91,6 +91,31 @@ static ssize_t rail_weights_show(struct kobject *kobj, struct kobj_attribute *at
 }
 static struct kobj_attribute rail_weights = __ATTR(weights, 0444, rail_weights_show, NULL);
 
+static ssize_t rail_pci_weights_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct mc_rail *rail = mc_rail_find(to_dir(kobj)->id);
+	ssize_t ret = rail ? mc_topo_show_pci(rail, buf) : -ENODEV;
+
+	if (rail)
+		mc_rail_put(rail);
+	return ret;
+}
+static struct kobj_attribute rail_pci_weights = __ATTR(pci_weights, 0444, rail_pci_weights_show, NULL);
+
+static ssize_t rail_pci_device_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct mc_rail *rail = mc_rail_find(to_dir(kobj)->id);
+	char name[MC_TOPO_NAME];
+	bool has;
+
+	if (!rail)
+		return -ENODEV;
+	has = mc_topo_name(rail, name);
+	mc_rail_put(rail);
+	return sysfs_emit(buf, "%s\n", has ? name : "none");
+}
+static struct kobj_attribute rail_pci_device = __ATTR(pci_device, 0444, rail_pci_device_show, NULL);
+
 RAIL_ATTR(state, "%s", mc_rail_state_name(rail));
 RAIL_ATTR(port, "%u", mc_rail_port(rail));
 PEER_ATTR(state, "%s", mc_peer_state(peer));
@@ -114,7 +139,7 @@ static struct attribute *rail_attrs[] = {
 	&rail_device.attr, &rail_address.attr, &rail_port.attr, &rail_state.attr,
 	&rail_gid_index.attr, &rail_gid_reason.attr,
 	&rail_numa_node.attr, &rail_slice_size.attr, &rail_slice_tail.attr, &rail_tos.attr, &rail_service_level.attr,
-	&rail_weights.attr, COUNTS(rail), NULL
+	&rail_weights.attr, &rail_pci_device.attr, &rail_pci_weights.attr, COUNTS(rail), NULL
 };
 ATTRIBUTE_GROUPS(rail);
 

@@ -102,7 +102,7 @@ static int start(struct mc_rail *rail, struct mc_ibdev *dev, struct netlink_ext_
 		rdma_destroy_id(id);
 		return ret;
 	}
-	rail->numa = dev_to_node(dev->ib->dma_device ?: dev->ib->dev.parent ?: &dev->ib->dev);
+	mc_topo_rail_place(rail, dev->ib, id->route.addr.dev_addr.bound_dev_if);
 	/* Before the first request can come. */
 	rail->port = id->port_num;
 	rail->dev = dev;
@@ -557,4 +557,11 @@ bool mc_rail_onlink(struct mc_rail *rail, const struct sockaddr_storage *addr)
 u16 mc_rail_port(const struct mc_rail *rail)
 {
 	return ntohs(((const struct sockaddr_in *)&rail->addr)->sin_port);
+}
+
+void mc_rail_place(struct mc_rail *rail, struct mc_topo_pci *place)
+{
+	mutex_lock(&rails_lock);
+	*place = rail->pci;
+	mutex_unlock(&rails_lock);
 }

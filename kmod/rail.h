@@ -49,6 +49,7 @@ enum mc_rail_state { MC_RAIL_UP, MC_RAIL_PORT_DOWN, MC_RAIL_NO_DEVICE, MC_RAIL_N
  * @listener: rdma_cm's listening end; NULL: stopped (R)
  * @port: of the device
  * @numa: NUMA node of the device, NUMA_NO_NODE: not known
+ * @pci: where the device is plugged in (R)
  * @gid: index of its entry in the port's GID table, negative: none, @gid_why says why
  * @gid_why: why that entry
  * @gid_forced: index that was asked for, -1: none
@@ -57,6 +58,7 @@ enum mc_rail_state { MC_RAIL_UP, MC_RAIL_PORT_DOWN, MC_RAIL_NO_DEVICE, MC_RAIL_N
  * @tos: type of service that connections ask for, -1: the node's default
  * @sl: service level that they ask for, -1: the default
  * @weights: by NUMA node, 0: as measured
+ * @pci_over: what RAIL_SET said of PCI functions; changed under the netlink family's lock
  * @dir: its directory in sysfs
  * @counters: what this node moved through it
  */
@@ -71,6 +73,7 @@ struct mc_rail {
 	struct rdma_cm_id *listener;
 	u32 port;
 	int numa;
+	struct mc_topo_pci pci;
 	int gid;
 	enum mc_gid_why gid_why;
 	int gid_forced;
@@ -79,6 +82,7 @@ struct mc_rail {
 	s16 tos;
 	s16 sl;
 	u8 weights[MC_TOPO_NODES];
+	struct mc_topo_over pci_over[MC_TOPO_PCI_OVER];
 	struct mc_net_dir *dir;
 	struct mc_counters counters;
 };
@@ -148,5 +152,6 @@ u64 mc_rail_speed(struct mc_rail *rail);	/* of its port, bytes in a ms; 1 when n
 bool mc_rail_onlink(struct mc_rail *rail, const struct sockaddr_storage *addr);	/* of the rail's own subnet */
 bool mc_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b);	/* ports aside */
 u16 mc_rail_port(const struct mc_rail *rail);
+void mc_rail_place(struct mc_rail *rail, struct mc_topo_pci *place);	/* where its device is plugged in */
 
 #endif /* MC_RAIL_H */

@@ -19,8 +19,9 @@
  *                                                        Without ADDR the best entry of the GID table is taken (ENODEV:
  *                                                        none); GID_INDEX insists on one (EINVAL: shows the table)
  *   RAIL_DEL      RAIL_ID
- *   RAIL_SET      RAIL_ID [SLICE_BYTES] [TAIL_BYTES] [TOS] [SERVICE_LEVEL] [NUMA_NODE WEIGHT]
- *   RAIL_GET      dump: RAIL_ID DEV_NAME ADDR PORT STATE, counters
+ *   RAIL_SET      RAIL_ID [SLICE_BYTES] [TAIL_BYTES] [TOS] [SERVICE_LEVEL] [NUMA_NODE WEIGHT] or
+ *                                                        [PCI_DEVICE WEIGHT]: ENODEV, ENOSPC (16 are set)
+ *   RAIL_GET      dump: RAIL_ID DEV_NAME ADDR PORT STATE [PCI_DEVICE], counters
  *   PEER_SET      NODE_UUID RAILS { RAIL { RAIL_ID ADDR PORT } ... }   adds or replaces a peer's addresses
  *   PEER_DEL      NODE_UUID
  *   PEER_GET      dump: NODE_UUID INSTANCE EPOCH STATE RAILS PATHS, counters
@@ -156,13 +157,14 @@ enum mc_genl_attr {
 	MC_ATTR_SLICE_BYTES,	/* u32, 4096 to 16777216: bytes of a slice on this rail */
 	MC_ATTR_TAIL_BYTES,	/* u32, up to SLICE_BYTES: a rest of so many bytes joins the last slice */
 	MC_ATTR_SERVICE_LEVEL,	/* u32, 0 to 15, MC_RAIL_DEFAULT: the node's default */
-	MC_ATTR_WEIGHT,		/* u32, 0 to 255: of the rail for memory of NUMA_NODE; 0: by distance (1, 5 or 10) */
+	MC_ATTR_WEIGHT,		/* u32, 0 to 255: of the rail for memory of NUMA_NODE or PCI_DEVICE; 0: by distance */
 	MC_ATTR_GID_INDEX,	/* s32: the rail's entry in its port's GID table, -1: none */
 	MC_ATTR_GID_REASON,	/* string: why that one */
 	MC_ATTR_ACK_TIMEOUT,	/* u32, 4.096 us times two to this power between two tries */
 	MC_ATTR_RIGHTS,		/* u32, MC_RIGHT_* of the device's header */
 	MC_ATTR_GEN,		/* u32, generation of a segment's memory */
 	MC_ATTR_REMOTE_RAIL_ID,	/* u32: the peer's end of a path, in events */
+	MC_ATTR_PCI_DEVICE,	/* string: a PCI function, "0000:41:00.0"; RAIL_GET: the rail's own */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)

@@ -280,7 +280,8 @@ static const struct ctl_opt rail_set_opts[] = {
 	{ "tos", "N", "type of service of its connections, 0 to 255; default: the node's" },
 	{ "service-level", "N", "priority of its connections, 0 to 15; default: the node's" },
 	{ "node", "N", "NUMA node that --weight is for" },
-	{ "weight", "N", "of the rail for that node's memory, 1 to 255; 0: by distance" },
+	{ "weight", "N", "of the rail for that memory, 1 to 255; 0: by distance" },
+	{ "pci", "DEVICE", "PCI function that --weight is for, such as 0000:41:00.0" },
 	{ NULL, NULL, NULL },
 };
 
@@ -305,6 +306,7 @@ static int rail_set(struct ctl *c)
 					c->val[i]);
 		*to[i] = (int64_t)v;
 	}
+	set.pci = c->val[sizeof(to) / sizeof(to[0])];
 	rc = ctl_nl_open(c, &nl);
 	return rc ? rc : ctl_nl_done(c, nl, mcnl_rail_set(nl, (uint32_t)id, &set));
 }

@@ -67,6 +67,7 @@ static const struct nla_policy policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_SERVICE_LEVEL] = { .type = NLA_U32 },
 	[MC_ATTR_GID_INDEX] = { .type = NLA_U32 },
 	[MC_ATTR_GID_REASON] = { .type = NLA_STRING },
+	[MC_ATTR_PCI_DEVICE] = { .type = NLA_STRING },
 	[MC_ATTR_TOS] = { .type = NLA_U32 },
 	[MC_ATTR_RIGHTS] = { .type = NLA_U32 },
 	[MC_ATTR_GEN] = { .type = NLA_U32 },

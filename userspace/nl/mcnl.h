@@ -147,6 +147,7 @@ struct mcnl_rail {
  * @service_level: the same
  * @node: NUMA node that @weight is for
  * @weight: 0: by distance
+ * @pci: PCI function that @weight is for, instead of a node; or NULL
  */
 struct mcnl_rail_set {
 	int64_t slice;
@@ -155,6 +156,7 @@ struct mcnl_rail_set {
 	int64_t service_level;
 	int64_t node;
 	int64_t weight;
+	const char *pci;
 };
 
 /**

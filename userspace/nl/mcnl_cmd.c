@@ -144,6 +144,8 @@ int mcnl_rail_set(struct mcnl *nl, uint32_t id, const struct mcnl_rail_set *set)
 	for (size_t i = 0; msg && i < sizeof(values) / sizeof(values[0]); i++)
 		if (values[i].value >= 0)
 			rc |= nla_put_u32(msg, values[i].attr, (uint32_t)values[i].value);
+	if (msg && set->pci)
+		rc |= nla_put_string(msg, MC_ATTR_PCI_DEVICE, set->pci);
 	snprintf(what, sizeof(what), "rail set: rail %u", id);
 	return send_if(nl, msg, rc, what, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static int usage(void)
 		"prog_xfer rail DEV ADDR [PORT]             prints the rail's id\n"
 		"prog_xfer rail-auto DEV [INDEX]            the device's best address\n"
 		"prog_xfer rail-gid DEV ADDR INDEX          insist on an entry of the GID table\n"
-		"prog_xfer rail-set ID slice|tail|tos|sl VALUE, or ID NODE WEIGHT\n"
+		"prog_xfer rail-set ID slice|tail|tos|sl VALUE, or ID NODE|PCI WEIGHT\n"
 		"prog_xfer rail-del ID\n"
 		"prog_xfer peer UUID ADDR [PORT]\n"
 		"prog_xfer peer-rails UUID ID=ADDR...       a peer with several rails\n"
@@ -181,6 +181,9 @@ static int do_rail_set(char **v)
 		;
 	if (i < sizeof(names) / sizeof(names[0])) {
 		mcnl_put_u32(&m, names[i].attr, (uint32_t)strtoul(v[2], NULL, 0));
+	} else if (strchr(v[1], ':')) {
+		mcnl_put_str(&m, MC_ATTR_PCI_DEVICE, v[1]);
+		mcnl_put_u32(&m, MC_ATTR_WEIGHT, (uint32_t)atoi(v[2]));
 	} else {
 		mcnl_put_u32(&m, MC_ATTR_NUMA_NODE, (uint32_t)atoi(v[1]));
 		mcnl_put_u32(&m, MC_ATTR_WEIGHT, (uint32_t)atoi(v[2]));
