@@ -49,4 +49,19 @@ static inline bool mc_mapping_is_shmem(struct address_space *mapping)
 #endif
 }
 
+/*
+ * What the soft-RoCE of this kernel is known to lack, NULL: nothing. Drivers have no versions that another module could
+ * ask for, so the kernel's counts; a distribution that has a fix backported is not told apart.
+ */
+static inline const char *mc_rxe_lacks(void)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 53)
+	return "\"RDMA/rxe: Fix incomplete state save in rxe_requester\": lost packets can corrupt what is sent again";
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	return "\"RDMA/rxe: Replace rxe_map and rxe_phys_buf by xarray\": it reads behind a full table of pages";
+#else
+	return NULL;
+#endif
+}
+
 #endif /* MC_COMPAT_H */

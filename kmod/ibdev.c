@@ -3,6 +3,7 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "engine.h"
 #include "genl.h"
 #include "ibdev.h"
@@ -40,6 +41,15 @@ static bool usable(struct ib_device *ib)
 		if (rdma_protocol_roce(ib, port) || rdma_protocol_ib(ib, port))
 			return true;
 	return false;
+}
+
+/* Once in a load: the fix is the driver's, not the device's. */
+static void name_lacking_fix(struct ib_device *ib)
+{
+	const char *fix = mc_rxe_lacks();
+
+	if (fix && ib->ops.driver_id == RDMA_DRIVER_RXE)
+		pr_notice_once("mooncake: %s: soft-RoCE of this kernel lacks %s\n", dev_name(&ib->dev), fix);
 }
 
 static u8 chunk_shift(struct ib_device *ib)
@@ -95,6 +105,7 @@ static int dev_add(struct ib_device *ib)
 	dev->ctrl_pd = ib_alloc_pd(ib, 0);
 	if (IS_ERR(dev->ctrl_pd))
 		goto err_pd;
+	name_lacking_fix(ib);
 	ib_set_client_data(ib, &client, dev);
 	mutex_lock(&devs_lock);
 	list_add_tail(&dev->link, &devs);
