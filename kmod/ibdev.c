@@ -99,6 +99,7 @@ static int dev_add(struct ib_device *ib)
 	dev->ib = ib;
 	strscpy(dev->name, dev_name(&ib->dev), sizeof(dev->name));
 	dev->chunk_shift = chunk_shift(ib);
+	dev->doubtful = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->pd = ib_alloc_pd(ib, 0);
 	if (IS_ERR(dev->pd))
 		goto err_free;

@@ -26,6 +26,7 @@ struct netlink_ext_ack;
  * @pd: registrations and data queue pairs
  * @ctrl_pd: control queue pairs
  * @chunk_shift: log2 of the bytes that one registration covers
+ * @doubtful: soft-RoCE: the success of a READ may be false, see kmod/rdma.c
  * @gone: ib_client.remove() has begun: nothing new
  * @handler: hears of the device's events
  * @event_work: looks at the rails after an event
@@ -40,6 +41,7 @@ struct mc_ibdev {
 	struct ib_pd *pd;
 	struct ib_pd *ctrl_pd;
 	u8 chunk_shift;
+	bool doubtful;
 	bool gone;
 	struct ib_event_handler handler;
 	struct work_struct event_work;

@@ -224,6 +224,22 @@ static void unpost(struct mc_link *link, struct mc_conn *conn, struct mc_slice *
 	mc_score_done(&link->path->score, slice->len, slice->ahead, ns);
 }
 
+/*
+ * Soft-RoCE takes a response that is out of sequence (one that was overtaken by the repetition it caused) for the end
+ * of the READ it answers, whose status is still that of success, warns (rxe_completer()), and puts the queue pair into
+ * the error state. What the READ brought is anything. No kernel that is supported has a fix; the queue pair's state
+ * tells.
+ */
+static bool false_success(struct mc_conn *conn, struct mc_slice *slice)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	if (slice->req->write || !conn->set->dev->doubtful)
+		return false;
+	return ib_query_qp(conn->id->qp, &attr, IB_QP_STATE, &init) || attr.qp_state != IB_QPS_RTS;
+}
+
 static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct mc_slice *slice = container_of(wc->wr_cqe, struct mc_slice, cqe);
@@ -237,6 +253,8 @@ static void slice_wc(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (mc_fault_value(wc_delay_ms))
 		msleep(min_t(u64, mc_fault_value(wc_delay_ms), 10000));
+	if (status == IB_WC_SUCCESS && false_success(conn, slice))
+		status = IB_WC_FATAL_ERR;
 	if (status == IB_WC_SUCCESS && (mc_fault_hit(wc_status) || mc_fault_value(wc_fail)))
 		status = IB_WC_RETRY_EXC_ERR;
 	if (status == IB_WC_SUCCESS)

@@ -36,5 +36,6 @@ introduce
 ok "C-65 and bytes arrive" until_true 20 x 1 get "$N2" "$s" 0 1048576 "$seed"
 # The driver warns of responses that it finds out of sequence, on a network that reorders: tools/testing/debug/baseline.
 for n in 1 2; do
-	ok "C-65 node $n: nothing but that line was said" refuses on $n sh -c 'dmesg | grep -E "WARNING|BUG|refcount" | grep -v rxe_completer'
+	ok "C-65 node $n: nothing but that line was said" refuses on $n sh -c \
+		'dmesg | grep -E "WARNING|BUG|refcount" | grep -v rxe_completer'
 done
