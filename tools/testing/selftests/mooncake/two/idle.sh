@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # Connections end before they fail: idle ones are given back and opened again when needed, and a module that is unloaded
 # says goodbye, so that its peers needn't find out by its silence.
 . "$(dirname "$0")/lib.sh"

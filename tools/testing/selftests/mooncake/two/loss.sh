@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # Connections that come and go with transfers in flight, on a network that loses and reorders packets; a driver that is
 # known to lack a fix is named when the module is loaded.
 . "$(dirname "$0")/lib.sh"
