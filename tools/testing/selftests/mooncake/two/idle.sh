@@ -35,6 +35,7 @@ t=$(x 1 pool t 1048576)
 x 2 put "$N1" "$t" 0 65536 1 > /dev/null
 x 1 put "$N2" "$s" 0 65536 1 > /dev/null
 ok "both are connected to one another" equal "$(state 1 "$N2") $(state 2 "$N1")" "live live"
+rm -f "$share/goodbye.log"
 vm start 2 goodbye "$MC_USER/bin/mcctl" --json event > /dev/null
 # It follows from the moment it has joined: pools come and go until it says so.
 joined() {

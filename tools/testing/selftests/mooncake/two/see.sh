@@ -27,6 +27,7 @@ PY
 told() { json "$share/events.log" "$1"; }
 
 fresh || echo "# setting up failed"
+rm -f "$share/events.log"
 vm start 1 events "$CTL" --json event > /dev/null
 # It follows from the moment it has joined: pools come and go until it says so.
 joined() {
