@@ -23,6 +23,7 @@ static void buf_release_work(struct work_struct *work)
 	struct mc_buf *buf = container_of(work, struct mc_buf, release_work);
 
 	mc_net_forget_mem(buf->mem);
+	mc_quarantine_del(&buf->quarantine);
 	mc_mem_release(buf->mem);
 	spin_lock(&buf_list_lock);
 	list_del(&buf->link);
@@ -209,6 +210,11 @@ out:
 /* What is left of a buffer whose handle was taken out of the table. */
 static void let_go(struct mc_ctx *ctx, struct mc_buf *buf)
 {
+	buf->quarantine.mem = buf->mem;
+	buf->quarantine.io = &buf->io;
+	buf->quarantine.id = buf->id;
+	buf->quarantine.pid = ctx->pid;
+	mc_quarantine_add(&buf->quarantine);
 	range_del(ctx, buf);
 	mc_useg_drop_buf(ctx, buf);
 	mc_buf_put(buf);

@@ -15,6 +15,8 @@
 #include <linux/workqueue.h>
 #include <linux/mooncake.h>
 
+#include "quarantine.h"
+
 struct mc_ctx;
 struct mc_mem;
 
@@ -30,6 +32,7 @@ struct mc_mem;
  * @len: bytes; @mem may be gone while this is still listed
  * @pinned: bytes of its pages, likewise
  * @link: in the list of all buffers, until it is freed
+ * @quarantine: from when it is unregistered until its pages are let go
  * @release_work: see the top of this file
  */
 struct mc_buf {
@@ -43,6 +46,7 @@ struct mc_buf {
 	u64 len;
 	u64 pinned;
 	struct list_head link;
+	struct mc_quarantine quarantine;
 	struct work_struct release_work;
 };
 

@@ -12,7 +12,7 @@
 #include "lease.h"
 #include "mrset.h"
 #include "peer.h"
-#include "pool.h"
+#include "quarantine.h"
 #include "req.h"
 #include "stats.h"
 #include "sysfs.h"
@@ -37,14 +37,7 @@ DEFINE_SHOW_ATTRIBUTE(buffers);
 /* Empty when nothing waits for a device or a peer to let go. */
 static int quarantine_show(struct seq_file *m, void *unused)
 {
-	struct mc_buf_info b;
-	unsigned long n;
-
-	for (n = 0; mc_buf_nth(n, &b); n++)
-		if (b.gone)
-			seq_printf(m, "buffer %08x pid %u pinned %llu io %u\n", b.id, b.pid, b.pinned, b.io);
-	if (mc_pool_quarantined())
-		seq_printf(m, "pools %u\n", mc_pool_quarantined());
+	mc_quarantine_show(m, LINES_MAX);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(quarantine);

@@ -5,7 +5,7 @@
  * A lease says that a peer knows the keys of a segment. It ends when the peer closes it, acknowledges its revocation,
  * or its set is destroyed (no queue pair is left that could use the keys). Memory is freed only without leases.
  *
- * Lock: psets_lock (file-local) protects the list of sets and their leases; only mem->mr_lock is taken under it.
+ * Lock: mc_psets_lock (pset.h) protects the list of sets and their leases; only mem->mr_lock is taken under it.
  */
 #ifndef MC_LEASE_H
 #define MC_LEASE_H
@@ -52,5 +52,12 @@ void mc_lease_end(struct mc_mem *mem);
 
 void mc_pset_show(struct seq_file *m);	/* debugfs */
 void mc_lease_show(struct seq_file *m, u32 max);	/* debugfs: who holds which segment open, @max lines */
+
+/**
+ * mc_lease_show_mem - debugfs: which peers know keys of a memory
+ * @m: file
+ * @mem: memory, alive
+ */
+void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem);
 
 #endif /* MC_LEASE_H */

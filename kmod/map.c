@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/fs.h>
-#include <linux/hashtable.h>
 #include <linux/highmem.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -25,7 +24,7 @@
  * struct mc_map - one mapping
  * @ref: see the top of map.h
  * @vmas: VMAs that show it
- * @by_grant: in maps_by_grant until it has ended
+ * @link: in the list of all until it has ended
  * @by_mem: in mem->maps until it has ended
  * @ctx: file; valid as long as there is a VMA, compared only
  * @grant_id: its grant
@@ -43,7 +42,7 @@
 struct mc_map {
 	refcount_t ref;
 	refcount_t vmas;
-	struct hlist_node by_grant;
+	struct list_head link;
 	struct list_head by_mem;
 	struct mc_ctx *ctx;
 	u32 grant_id;
@@ -60,7 +59,7 @@ struct mc_map {
 };
 
 static DEFINE_SPINLOCK(maps_lock);
-static DEFINE_HASHTABLE(maps_by_grant, 8);
+static LIST_HEAD(maps_list);
 static atomic_t maps = ATOMIC_INIT(0);
 
 u32 mc_map_count(void)
@@ -79,7 +78,7 @@ static void map_put(struct mc_map *m)
 static void unlist(struct mc_map *m)
 {
 	spin_lock(&maps_lock);
-	hash_del(&m->by_grant);
+	list_del_init(&m->link);
 	list_del_init(&m->by_mem);
 	spin_unlock(&maps_lock);
 }
@@ -255,7 +254,7 @@ static struct mc_map *map_new(struct mc_ctx *ctx, struct vm_area_struct *vma, co
 	m->timer.function = map_timer;
 	atomic_inc(&maps);
 	spin_lock(&maps_lock);
-	hash_add(maps_by_grant, &m->by_grant, m->grant_id);
+	list_add_tail(&m->link, &maps_list);
 	list_add_tail(&m->by_mem, &mem->maps);
 	spin_unlock(&maps_lock);
 	hrtimer_start(&m->timer, ns_to_ktime(m->end), HRTIMER_MODE_ABS);
@@ -314,37 +313,27 @@ int mc_map_mmap(struct mc_ctx *ctx, struct vm_area_struct *vma)
 	return ret;
 }
 
-void mc_map_end_grant(struct mc_ctx *ctx, u32 id)
+static bool is_of_grant(const struct mc_map *m, const struct mc_ctx *ctx, u64 id)
 {
-	struct mc_map *m, *found;
-
-	do {
-		found = NULL;
-		spin_lock(&maps_lock);
-		hash_for_each_possible(maps_by_grant, m, by_grant, id) {
-			if (m->ctx != ctx || m->grant_id != id || !refcount_inc_not_zero(&m->ref))
-				continue;
-			found = m;
-			break;
-		}
-		spin_unlock(&maps_lock);
-		if (found) {
-			map_end(found);
-			map_put(found);
-		}
-	} while (found);
+	return m->ctx == ctx && m->grant_id == id;
 }
 
-void mc_map_end_epoch(u64 epoch)
+static bool is_of_other_epoch(const struct mc_map *m, const struct mc_ctx *unused, u64 epoch)
+{
+	return m->epoch != epoch;
+}
+
+/* Ends every mapping that is so. One that is being closed has no VMA any more. */
+static void end_all(bool (*is)(const struct mc_map *m, const struct mc_ctx *ctx, u64 arg), const struct mc_ctx *ctx,
+		    u64 arg)
 {
 	struct mc_map *m, *found;
-	int bucket;
 
 	do {
 		found = NULL;
 		spin_lock(&maps_lock);
-		hash_for_each(maps_by_grant, bucket, m, by_grant) {
-			if (m->epoch == epoch || !refcount_inc_not_zero(&m->ref))
+		list_for_each_entry(m, &maps_list, link) {
+			if (!is(m, ctx, arg) || !refcount_inc_not_zero(&m->ref))
 				continue;
 			found = m;
 			break;
@@ -356,6 +345,18 @@ void mc_map_end_epoch(u64 epoch)
 		}
 		cond_resched();
 	} while (found);
+}
+
+/* The grant is out of the table: a mapping that is not counted yet will find that out (map_desc()). */
+void mc_map_end_grant(struct mc_ctx *ctx, u32 id)
+{
+	if (atomic_read(&maps))
+		end_all(is_of_grant, ctx, id);
+}
+
+void mc_map_end_epoch(u64 epoch)
+{
+	end_all(is_of_other_epoch, NULL, epoch);
 }
 
 void mc_map_end_mem(struct mc_mem *mem)

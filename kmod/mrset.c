@@ -364,3 +364,25 @@ void mc_mrset_show(struct seq_file *m, struct mc_ibdev *dev, u32 max)
 	if (lines == max)
 		seq_puts(m, "...\n");
 }
+
+static u64 registered(const struct mc_mrset *set)
+{
+	u64 i, n = 0;
+
+	for (i = 0; i < set->nchunks; i++)
+		n += !!set->chunk[i].mr;
+	return n;
+}
+
+void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem)
+{
+	struct mc_mrset *set;
+
+	if (!mutex_trylock(&mem->mr_lock)) {
+		seq_puts(m, "  a device is letting go of it\n");
+		return;
+	}
+	list_for_each_entry(set, &mem->mrsets, mem_link)
+		seq_printf(m, "  device %s has %llu of %llu chunks\n", set->dev->name, registered(set), set->nchunks);
+	mutex_unlock(&mem->mr_lock);
+}

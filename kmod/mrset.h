@@ -70,4 +70,11 @@ void mc_mrset_drop_dev(struct mc_ibdev *dev);		/* the same for a device that goe
  */
 void mc_mrset_show(struct seq_file *m, struct mc_ibdev *dev, u32 max);
 
+/**
+ * mc_mrset_show_mem - debugfs: on which devices a memory is registered
+ * @m: file
+ * @mem: memory, alive
+ */
+void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem);
+
 #endif /* MC_MRSET_H */

@@ -89,6 +89,10 @@ static void desc_tell_work(struct work_struct *work)
 /* The life reference of a descriptor that is not the current one any more goes on to its tell work. */
 static void desc_end(struct mc_seg_desc *desc)
 {
+	desc->quarantine.mem = desc->mem;
+	desc->quarantine.io = &desc->io;
+	desc->quarantine.seg = desc->seg->target.seg_uuid;
+	mc_quarantine_add(&desc->quarantine);
 	queue_work(mc_wq, &desc->tell_work);
 }
 
@@ -99,6 +103,7 @@ static void desc_release_work(struct work_struct *work)
 
 	mc_map_end_mem(desc->mem);
 	mc_net_forget_mem(desc->mem);
+	mc_quarantine_del(&desc->quarantine);
 	mc_mem_release(desc->mem);
 	seg->ops->drained(desc);
 	kfree_rcu(desc, rcu);

@@ -27,6 +27,7 @@
 #include <linux/workqueue.h>
 
 #include "engine.h"
+#include "quarantine.h"
 
 struct mc_mem;
 struct mc_seg;
@@ -42,6 +43,7 @@ struct mc_seg_dir;
  * @priv: the owner's
  * @tell_work: tells the peers that it ends; has an io reference
  * @release_work: see the top of this file
+ * @quarantine: from when it ends until its pages are let go
  * @rcu: frees it
  */
 struct mc_seg_desc {
@@ -53,6 +55,7 @@ struct mc_seg_desc {
 	void *priv;
 	struct work_struct tell_work;
 	struct work_struct release_work;
+	struct mc_quarantine quarantine;
 	struct rcu_head rcu;
 };
 

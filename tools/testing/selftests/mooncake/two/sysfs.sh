@@ -50,6 +50,23 @@ ok "who holds a segment open" until_true 5 on 2 grep -q "node $N1 rail 1 segment
 ok "which chunks are registered" on 2 grep -q 'rxe0 segment pages 2048 chunks 0-.* registered' $G/keys
 x 1 fault wc_delay_ms 0
 wait $!
+q=$(x 2 pool q 8388608)
+x 1 fault wc_delay_ms 3000
+x 1 put "$N2" "$q" 0 3145728 1 60000 > /dev/null 2>&1 &
+until_true 10 on 1 grep -q 'node .* write pid' $G/inflight
+on 1 pkill -KILL -x prog_xfer
+wait $!
+number='[1-9][0-9]*'
+ok "a killed process's buffer waits for its requests, since when and on which device" until_true 2 on 1 sh -c \
+	"cat $G/quarantine; grep -A1 -E '^buffer [0-9a-f]{8} pid $number bytes 3145728 requests $number since [0-9]+ ms' \
+		$G/quarantine | grep -q '  device rxe0 has $number of $number chunks'"
+x 2 pool-destroy "$q" > /dev/null
+ok "a pool waits for who has it open" until_true 2 on 2 sh -c \
+	"cat $G/quarantine; grep -A1 -E '^segment $q bytes 8388608 requests [0-9]+ since [0-9]+ ms' $G/quarantine |
+		grep -q '  node $N1 has lease $number through rail 1'"
+x 1 fault wc_delay_ms 0
+ok "both are let go in the end" until_true 20 sh -c "[ -z \"\$('$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- cat $G/quarantine;
+	'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 2 -- cat $G/quarantine)\" ]"
 ok "latencies as text" on 1 grep -q 'rdma write requests [1-9]' $G/latency
 # The tool shows the kernel's keys to root; none of them is in a file of ours that is about registrations, in either base.
 # Files full of other numbers (processes, cookies) are left out: short keys would be found there by chance.
