@@ -20,9 +20,21 @@ device() {
 	[ "$(stat -c '%a' /dev/mooncake)" = 660 ] && exec 7<> /dev/mooncake && exec 7>&-
 }
 
+# Other char drivers come and go meanwhile, so that the minor that was free last time is not.
+others() {
+	local m i=$1
+	for m in uinput tun fuse ppp_generic vhost_net; do
+		i=$((i + 1))
+		if [ $((i % 2)) = 0 ]; then modprobe -q $m && moved=$((moved + 1)); else modprobe -q -r $m; fi
+	done
+	return 0
+}
+
+moved=0
 again_and_again() {
 	local i
 	for ((i = 0; i < rounds; i++)); do
+		others $i
 		unload && within 5 absent && load && device && continue
 		echo "# round $i"
 		return 1
@@ -71,10 +83,18 @@ rdma_again() {
 	rdma link add rxe0 type rxe netdev eth0 && { [ ! -e /sys/class/net/eth1 ] || rdma link add rxe1 type rxe netdev eth1; }
 }
 
-plan 16
+alone() { ! grep -q '^mooncakf ' /proc/modules && device; }
+
+plan 20
 ok "C-77 the device node comes and goes with the module, $rounds times" again_and_again
+note "others were loaded $moved times"
+ok "C-77 among other char drivers" [ $moved -gt 0 ]
 ok "C-77 a second load is refused" status "File exists" load
 ok "C-77 and the first one works on" device
+ok "C-77 another module with a device of that name is made" changed .gnu.linkonce.this_module mooncake mooncakf
+# shellcheck disable=SC2086 # parameters are words
+ok "C-77 it can't be loaded: the name is taken" status "File exists" insmod "$TMP/mooncake.ko" $MC_KO_PARAMS
+ok "C-77 nothing is left of it, and the device is whose it was" alone
 ok "C-80 a module with an open descriptor stays, and goes when it is closed" in_use
 ok "C-80 a parameter out of range is refused" status "Invalid" insmod "$MC_KO" slice_size=1
 ok "C-80 with the value and the range" said "slice_size 1 is not in 4096"
