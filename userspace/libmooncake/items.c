@@ -190,6 +190,20 @@ size_t mc_wave(const struct mc_item *items, size_t n, uint32_t copies)
 	return i;
 }
 
+int mc_item_single(struct mc_store *s,
+		   int (*batch)(struct mc_store *s, struct mc_item *items, size_t n, const struct mc_opts *opts,
+				struct mc_error *err),
+		   const void *key, size_t key_len, const struct mc_piece *piece, const struct mc_opts *opts,
+		   struct mc_result *res, struct mc_error *err)
+{
+	struct mc_item item = { .key = key, .key_len = key_len, .pieces = piece, .n_pieces = 1 };
+	int rc = batch(s, &item, 1, opts, err);
+
+	if (res)
+		*res = item.res;
+	return rc;
+}
+
 int mc_items_verdict(const struct mc_item *items, size_t n, struct mc_error *err)
 {
 	size_t i;

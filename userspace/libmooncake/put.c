@@ -576,10 +576,6 @@ int mc_store_put(struct mc_store *s, const void *key, size_t key_len, struct mc_
 		 const struct mc_opts *opts, struct mc_result *res, struct mc_error *err)
 {
 	struct mc_piece piece = { .buf = buf, .off = off, .len = len };
-	struct mc_item item = { .key = key, .key_len = key_len, .pieces = &piece, .n_pieces = 1 };
-	int rc = mc_store_put_batch(s, &item, 1, opts, err);
 
-	if (res)
-		*res = item.res;
-	return rc;
+	return mc_item_single(s, mc_store_put_batch, key, key_len, &piece, opts, res, err);
 }

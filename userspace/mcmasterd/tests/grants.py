@@ -8,7 +8,8 @@ import signal
 import struct
 import time
 
-from libmaster import MIB, TMP, LIMIT, Master, code, eq, mounted, node, ok, pb, put, run, true, uuid, wait
+from libmaster import (MIB, TMP, LIMIT, Master, code, eq, mounted, node, ok, pb, put, run, true, uuid, wait,
+                       wait_rested)
 
 READ, WRITE, WHOLE_PAGES = 1, 2, 4
 
@@ -122,13 +123,7 @@ def inherited():
         start = time.monotonic()
         ok(c.MountSegment(client_uuid=uuid("C", 1), node_uuid=uuid("N", 1), segment_uuid=uuid("S", 1), name="pool1",
                           size=64 * MIB, inherited=True))
-        r = c.PutStart(client_uuid=uuid("A"), key=b"new", length=1)
-        if time.monotonic() < start + 1:
-            code(r, -200)
-            true("rest" in r.status.message, r.status.message)
-        while c.PutStart(client_uuid=uuid("A"), key=b"later", length=1).status.code == -200:
-            true(time.monotonic() < start + LIMIT, "the rest never ended")
-            time.sleep(0.05)
+        wait_rested(c, start, 1)
         true(time.monotonic() >= start + 1.4, "the rest was too short")
 
 

@@ -235,6 +235,17 @@ class Skip(Exception):
     pass
 
 
+def wait_rested(c, start, certain):
+    """A segment that another master had takes nothing for a while; it surely rests `certain` seconds from the start on."""
+    r = c.PutStart(client_uuid=uuid("A"), key=b"new", length=1)
+    if time.monotonic() < start + certain:
+        code(r, -200)
+        true("rest" in r.status.message, r.status.message)
+    while c.PutStart(client_uuid=uuid("A"), key=b"later", length=1).status.code == -200:
+        true(time.monotonic() < start + LIMIT, "the rest never ended")
+        time.sleep(0.05)
+
+
 def run(*tests):
     """tests: (name, function). Prints TAP and exits."""
     failed = 0

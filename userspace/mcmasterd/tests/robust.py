@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 
-from libmaster import (LIMIT, LONG, MIB, Master, code, eq, mounted, node, ok, pb, put, run, true, uuid)
+from libmaster import (LIMIT, LONG, MIB, Master, code, eq, mounted, node, ok, pb, put, run, true, uuid, wait_rested)
 
 SEED = int(os.environ.get("MC_SEED") or "0", 0) or random.SystemRandom().randrange(1, 1 << 32)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -399,14 +399,7 @@ def restart_wrong_reads():
         mount = dict(client_uuid=uuid("C", 1), node_uuid=uuid("N", 1), segment_uuid=uuid("S", 1), name="pool1",
                      size=64 * MIB)
         ok(c.MountSegment(**mount))
-        start = time.monotonic()
-        r = c.PutStart(client_uuid=uuid("A"), key=b"new", length=1)
-        if time.monotonic() < start + 1:
-            code(r, -200)
-            true("rest" in r.status.message, r.status.message)
-        while c.PutStart(client_uuid=uuid("A"), key=b"later", length=1).status.code == -200:
-            true(time.monotonic() < start + LIMIT, "the rest never ended")
-            time.sleep(0.05)
+        wait_rested(c, time.monotonic(), 1)
         eq(c.ListSegments().segments[0].state, "ok", "state after the rest")
 
 

@@ -13,6 +13,7 @@
 #include <linux/mooncake.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -271,6 +272,20 @@ static inline int mcdev_do(struct mcdev *d, const struct mc_sqe *e, uint64_t tim
 	if (out)
 		*out = cqe;
 	return cqe.result;
+}
+
+/* "11111111-0000-4000-8000-000000000001" or without the dashes; false when it is none. */
+static inline bool mc_uuid_parse(const char *s, uint8_t *uuid)
+{
+	int i;
+
+	for (i = 0; i < 16; i++, s += 2) {
+		if (*s == '-')
+			s++;
+		if (sscanf(s, "%2hhx", &uuid[i]) != 1)
+			return false;
+	}
+	return true;
 }
 
 static inline uint64_t mc_rand(uint64_t *state)

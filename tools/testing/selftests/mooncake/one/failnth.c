@@ -13,16 +13,14 @@
 #include <sys/eventfd.h>
 
 #include "kselftest_harness.h"
-#include "mcdev.h"
-#include "mcnl.h"
+#include "mcone.h"
 
 #define MB		(1ull << 20)
 #define NTH_MAX		3000
 #define HOOKS		"/sys/kernel/debug/mooncake/fault"
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 }, peer_uuid[16] = { 0x44, 1 };
+static const uint8_t peer_uuid[16] = { 0x44, 1 };
 static const uint8_t addr[4] = { 10, 77, 0, 1 }, peer_addr[4] = { 10, 77, 0, 9 };
 
 /* What one round works with. */

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Grants: what is loaded, what is refused, and what a request may do under one. */
 #include "kselftest_harness.h"
-#include "mcdev.h"
-
-#define POOL_LEN (8u << 20)
-#define BUF_LEN (4u << 20)
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
+#include "mcone.h"
 
 FIXTURE(node)
 {
-	struct mcdev d;
-	uint8_t pool[16];
-	uint32_t seg, buf;
-	uint8_t *mem;
+	struct mcone one;
 	struct mc_grant g;	/* a good one: 1 MiB from 1 MiB on, for reading and writing */
 	uint8_t key[MC_GRANT_KEY];
 };
@@ -22,15 +13,9 @@ FIXTURE(node)
 FIXTURE_SETUP(node)
 {
 	mcdev_grants(false);
-	ASSERT_EQ(0, mcnl_node_set(node_uuid, cluster, MC_AUTH_NONE));
-	ASSERT_EQ(0, mcnl_pool_create("grant-test", POOL_LEN, 0, self->pool));
-	ASSERT_EQ(0, mcdev_open(&self->d, 64, 128));
-	self->mem = mmap(NULL, BUF_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)self->mem);
-	ASSERT_EQ(0, mcdev_reg(self->d.fd, self->mem, BUF_LEN, &self->buf));
-	ASSERT_EQ(0, mcdev_seg_open(self->d.fd, node_uuid, self->pool, 0, &self->seg, NULL));
+	ASSERT_EQ(0, mcone_open(&self->one, "grant-test"));
 	ASSERT_EQ(0, mcgrant_clock_set(MCGRANT_EPOCH, 0, 0, mcgrant_boot()));
-	ASSERT_EQ(0, mcgrant_make(&self->g, self->pool, 1 << 20, MC_GRANT_R | MC_GRANT_W));
+	ASSERT_EQ(0, mcgrant_make(&self->g, self->one.pool, 1 << 20, MC_GRANT_R | MC_GRANT_W));
 	self->g.epoch = MCGRANT_EPOCH;
 	self->g.not_after = mcgrant_boot() + MCGRANT_HOUR;
 	self->g.off = 1 << 20;
@@ -39,8 +24,8 @@ FIXTURE_SETUP(node)
 FIXTURE_TEARDOWN(node)
 {
 	mcnl_fault_set("local_delay_ms", 0);
-	mcdev_close(&self->d);
-	EXPECT_EQ(0, mcnl_pool_destroy(self->pool));
+	mcdev_close(&self->one.d);
+	EXPECT_EQ(0, mcnl_pool_destroy(self->one.pool));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pools_quarantined", 0, 5000));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "grants", 0, 5000));
 }
@@ -60,10 +45,10 @@ TEST_F(node, requests_stay_inside_their_grant)
 	struct mc_cqe c;
 	uint32_t id;
 
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
 	EXPECT_EQ(1, mc_read_number(MC_SYSFS "grants"));
-	good = request(MC_OP_WRITE, self->buf, self->seg, id);
-#define TRY(err, change) do { e = good; change; EXPECT_EQ(err, mcdev_do(&self->d, &e, 5 * SEC, &c)); } while (0)
+	good = request(MC_OP_WRITE, self->one.buf, self->one.seg, id);
+#define TRY(err, change) do { e = good; change; EXPECT_EQ(err, mcdev_do(&self->one.d, &e, 5 * SEC, &c)); } while (0)
 	TRY(0, (void)0);
 	TRY(0, e.opcode = MC_OP_READ);
 	TRY(0, e.len = 1 << 20);
@@ -78,8 +63,8 @@ TEST_F(node, requests_stay_inside_their_grant)
 	TRY(-ENOENT, e.grant_id = id + 1);
 	TRY(-ENOENT, e.grant_id = id ^ 1u << 31);
 	TRY(-EINVAL, e = mcdev_sqe(MC_OP_NOP, 0, 0, 0, 0, 0, 1); e.grant_id = id);
-	ASSERT_EQ(0, mcgrant_del(self->d.fd, id));
-	ASSERT_EQ(-ENOENT, mcgrant_del(self->d.fd, id));
+	ASSERT_EQ(0, mcgrant_del(self->one.d.fd, id));
+	ASSERT_EQ(-ENOENT, mcgrant_del(self->one.d.fd, id));
 	TRY(-ENOENT, (void)0);
 	EXPECT_EQ(0, mc_read_number(MC_SYSFS "grants"));
 #undef TRY
@@ -91,17 +76,17 @@ TEST_F(node, rights_are_kept)
 	struct mc_sqe e;
 
 	self->g.rights = MC_GRANT_R;
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &r));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &r));
 	self->g.rights = MC_GRANT_W | MC_GRANT_WHOLE_PAGES;
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &w));
-	e = request(MC_OP_READ, self->buf, self->seg, r);
-	EXPECT_EQ(0, mcdev_do(&self->d, &e, 5 * SEC, NULL));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &w));
+	e = request(MC_OP_READ, self->one.buf, self->one.seg, r);
+	EXPECT_EQ(0, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
 	e.opcode = MC_OP_WRITE;
-	EXPECT_EQ(-EACCES, mcdev_do(&self->d, &e, 5 * SEC, NULL));
+	EXPECT_EQ(-EACCES, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
 	e.grant_id = w;
-	EXPECT_EQ(0, mcdev_do(&self->d, &e, 5 * SEC, NULL));
+	EXPECT_EQ(0, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
 	e.opcode = MC_OP_READ;
-	EXPECT_EQ(-EACCES, mcdev_do(&self->d, &e, 5 * SEC, NULL));
+	EXPECT_EQ(-EACCES, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
 }
 
 /* A grant for one pool is none for another, and no byte of either changes. */
@@ -111,18 +96,18 @@ TEST_F(node, another_segment_is_refused)
 	uint8_t other[16];
 	uint32_t id, seg;
 
-	ASSERT_EQ(0, mcnl_pool_create("grant-other", POOL_LEN, 0, other));
-	ASSERT_EQ(0, mcdev_seg_open(self->d.fd, node_uuid, other, 0, &seg, NULL));
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
-	memset(self->mem, 0x5a, 4096);
-	e = request(MC_OP_WRITE, self->buf, seg, id);
-	EXPECT_EQ(-EACCES, mcdev_do(&self->d, &e, 5 * SEC, NULL));
+	ASSERT_EQ(0, mcnl_pool_create("grant-other", ONE_POOL, 0, other));
+	ASSERT_EQ(0, mcdev_seg_open(self->one.d.fd, node_uuid, other, 0, &seg, NULL));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
+	memset(self->one.mem, 0x5a, 4096);
+	e = request(MC_OP_WRITE, self->one.buf, seg, id);
+	EXPECT_EQ(-EACCES, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
 	memcpy(self->g.seg, other, 16);
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
-	e = request(MC_OP_READ, self->buf, seg, id);
-	EXPECT_EQ(0, mcdev_do(&self->d, &e, 5 * SEC, NULL));
-	EXPECT_EQ(0, self->mem[0]);
-	EXPECT_EQ(0, self->mem[4095]);
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
+	e = request(MC_OP_READ, self->one.buf, seg, id);
+	EXPECT_EQ(0, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
+	EXPECT_EQ(0, self->one.mem[0]);
+	EXPECT_EQ(0, self->one.mem[4095]);
 	EXPECT_EQ(0, mcnl_pool_destroy(other));
 }
 
@@ -133,12 +118,12 @@ TEST_F(node, a_changed_bit_is_refused)
 
 	mcgrant_cluster_key(self->key, 0);
 	mcgrant_sign(&self->g, self->key, bytes);
-	ASSERT_EQ(0, mcgrant_load(self->d.fd, bytes, &id));
+	ASSERT_EQ(0, mcgrant_load(self->one.d.fd, bytes, &id));
 	for (i = 0; i < 8 * MC_GRANT_LEN; i++) {
 		int ret;
 
 		bytes[i / 8] ^= 1u << i % 8;
-		ret = mcgrant_load(self->d.fd, bytes, &id);
+		ret = mcgrant_load(self->one.d.fd, bytes, &id);
 		if (ret != -EACCES && ret != -EINVAL)
 			TH_LOG("bit %u: %d", i, ret);
 		ASSERT_TRUE(ret == -EACCES || ret == -EINVAL);
@@ -150,7 +135,7 @@ TEST_F(node, a_changed_bit_is_refused)
 	}
 	self->key[0] = 1;
 	mcgrant_sign(&self->g, self->key, bytes);
-	ASSERT_EQ(-EACCES, mcgrant_load(self->d.fd, bytes, &id));
+	ASSERT_EQ(-EACCES, mcgrant_load(self->one.d.fd, bytes, &id));
 }
 
 TEST_F(node, malformed_grants_are_einval)
@@ -158,7 +143,7 @@ TEST_F(node, malformed_grants_are_einval)
 	struct mc_grant g;
 	uint32_t id;
 
-#define BAD(change) do { g = self->g; change; EXPECT_EQ(-EINVAL, mcgrant_add(self->d.fd, &g, &id)); } while (0)
+#define BAD(change) do { g = self->g; change; EXPECT_EQ(-EINVAL, mcgrant_add(self->one.d.fd, &g, &id)); } while (0)
 	BAD(g.len = 0);
 	BAD(g.off = ~0ull; g.len = 2);
 	BAD(g.rights = 0);
@@ -182,7 +167,7 @@ TEST_F(node, a_bad_one_does_not_spoil_the_others)
 			items[i].grant[80] ^= 1;
 		items[i].out_id = 0x12345678;
 	}
-	ASSERT_EQ(0, mc_ioctl(self->d.fd, MC_IOC_GRANT_ADD, &a));
+	ASSERT_EQ(0, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_ADD, &a));
 	EXPECT_EQ(67, a.out_added);
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(i % 3 == 1 ? -EACCES : 0, items[i].out_error);
@@ -190,15 +175,15 @@ TEST_F(node, a_bad_one_does_not_spoil_the_others)
 		ids[i] = items[i].out_id;
 	}
 	EXPECT_EQ(0x12345678, items[100].out_id);
-	e = request(MC_OP_READ, self->buf, self->seg, ids[99]);
-	EXPECT_EQ(0, mcdev_do(&self->d, &e, 5 * SEC, NULL));
+	e = request(MC_OP_READ, self->one.buf, self->one.seg, ids[99]);
+	EXPECT_EQ(0, mcdev_do(&self->one.d, &e, 5 * SEC, NULL));
 	del.ids = (uintptr_t)ids;
-	ASSERT_EQ(0, mc_ioctl(self->d.fd, MC_IOC_GRANT_DEL, &del));
+	ASSERT_EQ(0, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_DEL, &del));
 	EXPECT_EQ(67, del.out_deleted);
 	a.count = MC_MAX_GRANT_BATCH;
-	ASSERT_EQ(0, mc_ioctl(self->d.fd, MC_IOC_GRANT_ADD, &a));
+	ASSERT_EQ(0, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_ADD, &a));
 #define BAD(err, change) do { struct mc_grant_add b = a; change; \
-		EXPECT_EQ(err, mc_ioctl(self->d.fd, MC_IOC_GRANT_ADD, &b)); } while (0)
+		EXPECT_EQ(err, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_ADD, &b)); } while (0)
 	BAD(-EINVAL, b.count = MC_MAX_GRANT_BATCH + 1);
 	BAD(-EINVAL, b.count = 0);
 	BAD(-EINVAL, b.flags = 1);
@@ -206,10 +191,10 @@ TEST_F(node, a_bad_one_does_not_spoil_the_others)
 	BAD(-EFAULT, b.items = ~0ull - 100);
 #undef BAD
 	del.count = MC_MAX_GRANT_BATCH + 1;
-	EXPECT_EQ(-EINVAL, mc_ioctl(self->d.fd, MC_IOC_GRANT_DEL, &del));
+	EXPECT_EQ(-EINVAL, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_DEL, &del));
 	del.count = 1;
 	del.ids = 0;
-	EXPECT_EQ(-EFAULT, mc_ioctl(self->d.fd, MC_IOC_GRANT_DEL, &del));
+	EXPECT_EQ(-EFAULT, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_DEL, &del));
 }
 
 TEST_F(node, an_open_file_has_a_limit)
@@ -222,14 +207,14 @@ TEST_F(node, an_open_file_has_a_limit)
 	for (i = 0; i < MC_MAX_GRANT_BATCH; i++)
 		mcgrant_sign(&self->g, self->key, items[i].grant);
 	for (i = 0; i < n; i++) {
-		ASSERT_EQ(0, mc_ioctl(self->d.fd, MC_IOC_GRANT_ADD, &a));
+		ASSERT_EQ(0, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_ADD, &a));
 		ASSERT_EQ(MC_MAX_GRANT_BATCH, a.out_added);
 		ASSERT_EQ(0, mcgrant_clock_set(MCGRANT_EPOCH, 0, 0, mcgrant_boot()));
 	}
-	ASSERT_EQ(0, mc_ioctl(self->d.fd, MC_IOC_GRANT_ADD, &a));
+	ASSERT_EQ(0, mc_ioctl(self->one.d.fd, MC_IOC_GRANT_ADD, &a));
 	EXPECT_EQ(0, a.out_added);
 	EXPECT_EQ(-ENOSPC, items[0].out_error);
-	EXPECT_EQ(0, mcgrant_del(self->d.fd, items[0].out_id ? items[0].out_id : 0) == 0);
+	EXPECT_EQ(0, mcgrant_del(self->one.d.fd, items[0].out_id ? items[0].out_id : 0) == 0);
 	EXPECT_EQ(MC_MAX_GRANTS, mc_read_number(MC_SYSFS "grants"));
 }
 
@@ -239,12 +224,12 @@ TEST_F(node, a_clock_that_is_not_good_refuses)
 	struct mc_sqe e;
 	uint32_t id, x;
 
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
-	e = request(MC_OP_READ, self->buf, self->seg, id);
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
+	e = request(MC_OP_READ, self->one.buf, self->one.seg, id);
 #define CLOCK(err, ...) do { \
 		ASSERT_EQ(0, mcgrant_clock_set(__VA_ARGS__)); \
-		EXPECT_EQ(err, mcgrant_add(self->d.fd, &self->g, &x)); \
-		EXPECT_EQ(err, mcdev_do(&self->d, &e, 5 * SEC, NULL)); \
+		EXPECT_EQ(err, mcgrant_add(self->one.d.fd, &self->g, &x)); \
+		EXPECT_EQ(err, mcdev_do(&self->one.d, &e, 5 * SEC, NULL)); \
 	} while (0)
 	CLOCK(0, MCGRANT_EPOCH, 0, MC_CLOCK_SKEW_NS, now);
 	CLOCK(-ETIME, MCGRANT_EPOCH, 0, MC_CLOCK_SKEW_NS + 1, now);
@@ -269,12 +254,12 @@ TEST_F(node, C4_a_grant_that_ends_in_the_transfer)
 	for (op = MC_OP_READ; op <= MC_OP_WRITE; op++) {
 		self->g.not_after = mcgrant_boot() + SEC / 2;
 		ASSERT_EQ(0, mcgrant_clock_set(MCGRANT_EPOCH, 0, 0, mcgrant_boot()));
-		ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
+		ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
 		ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 100));
-		e = request((uint8_t)op, self->buf, self->seg, id);
+		e = request((uint8_t)op, self->one.buf, self->one.seg, id);
 		e.len = 1 << 20;	/* 16 slices: 1.6 s */
 		clock_gettime(CLOCK_MONOTONIC, &a);
-		ASSERT_EQ(-ETIME, mcdev_do(&self->d, &e, 20 * SEC, &c));
+		ASSERT_EQ(-ETIME, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
 		clock_gettime(CLOCK_MONOTONIC, &b);
 		s = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 		EXPECT_TRUE(s <= 0.6 + 0.5 * mc_time_scale());
@@ -282,8 +267,8 @@ TEST_F(node, C4_a_grant_that_ends_in_the_transfer)
 		EXPECT_EQ(0, c.fail_off);
 		EXPECT_TRUE(c.flags & MC_CQE_F_QUIESCED);
 		/* It has ended for good. */
-		EXPECT_EQ(-ETIME, mcdev_do(&self->d, &e, 5 * SEC, &c));
-		EXPECT_EQ(-ETIME, mcgrant_add(self->d.fd, &self->g, &id));
+		EXPECT_EQ(-ETIME, mcdev_do(&self->one.d, &e, 5 * SEC, &c));
+		EXPECT_EQ(-ETIME, mcgrant_add(self->one.d.fd, &self->g, &id));
 	}
 }
 
@@ -295,10 +280,10 @@ TEST_F(node, C4_a_grant_that_ends_in_the_last_slice)
 	uint32_t id;
 
 	self->g.not_after = mcgrant_boot() + SEC / 3;
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
 	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 1000));
-	e = request(MC_OP_READ, self->buf, self->seg, id);
-	ASSERT_EQ(-ETIME, mcdev_do(&self->d, &e, 20 * SEC, &c));
+	e = request(MC_OP_READ, self->one.buf, self->one.seg, id);
+	ASSERT_EQ(-ETIME, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
 	EXPECT_EQ(0, c.bytes);
 }
 
@@ -309,14 +294,14 @@ TEST_F(node, C4_another_masters_clock_ends_a_grant)
 	struct mc_cqe c;
 	uint32_t id;
 
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
 	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 300));
-	e = request(MC_OP_READ, self->buf, self->seg, id);
-	mcdev_push(&self->d, &e);
-	ASSERT_EQ(0, mcdev_enter(&self->d, 1, 0, 0, NULL));
+	e = request(MC_OP_READ, self->one.buf, self->one.seg, id);
+	mcdev_push(&self->one.d, &e);
+	ASSERT_EQ(0, mcdev_enter(&self->one.d, 1, 0, 0, NULL));
 	ASSERT_EQ(0, mcgrant_clock_set(MCGRANT_EPOCH + 1, 0, 0, mcgrant_boot()));
-	ASSERT_EQ(0, mcdev_enter(&self->d, 0, 1, 20 * SEC, NULL));
-	ASSERT_EQ(1, mcdev_pop(&self->d, &c));
+	ASSERT_EQ(0, mcdev_enter(&self->one.d, 0, 1, 20 * SEC, NULL));
+	ASSERT_EQ(1, mcdev_pop(&self->one.d, &c));
 	EXPECT_EQ(-ETIME, c.result);
 	EXPECT_EQ(0, c.bytes);
 }
@@ -331,21 +316,21 @@ TEST_F(node, the_wall_clock_decides_nothing)
 	int i;
 
 	self->g.not_after = mcgrant_boot() + 60 * SEC;
-	ASSERT_EQ(0, mcgrant_add(self->d.fd, &self->g, &id));
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
 	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 20));
-	e = request(MC_OP_WRITE, self->buf, self->seg, id);
+	e = request(MC_OP_WRITE, self->one.buf, self->one.seg, id);
 	e.len = 1 << 20;
 	for (i = 0; i < 2; i++) {
-		mcdev_push(&self->d, &e);
-		ASSERT_EQ(0, mcdev_enter(&self->d, 1, 0, 0, NULL));
+		mcdev_push(&self->one.d, &e);
+		ASSERT_EQ(0, mcdev_enter(&self->one.d, 1, 0, 0, NULL));
 		clock_gettime(CLOCK_REALTIME, &was);
 		real = was;
 		real.tv_sec += i ? -3600 : 3600;
 		ASSERT_EQ(0, clock_settime(CLOCK_REALTIME, &real));
-		ASSERT_EQ(0, mcdev_enter(&self->d, 0, 1, 20 * SEC, NULL));
-		ASSERT_EQ(1, mcdev_pop(&self->d, &c));
+		ASSERT_EQ(0, mcdev_enter(&self->one.d, 0, 1, 20 * SEC, NULL));
+		ASSERT_EQ(1, mcdev_pop(&self->one.d, &c));
 		EXPECT_EQ(0, c.result);
-		EXPECT_EQ(0, mcdev_do(&self->d, &e, 20 * SEC, &c));
+		EXPECT_EQ(0, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
 	}
 }
 
@@ -366,8 +351,8 @@ TEST_F_TIMEOUT(node, C31_the_grants_of_a_killed_process_end, 120)
 			uint32_t buf, seg, id = 0, k;
 			struct mcdev d;
 
-			if (mcdev_open(&d, 64, 64) || mcdev_reg(d.fd, self->mem, BUF_LEN, &buf) ||
-			    mcdev_seg_open(d.fd, node_uuid, self->pool, 0, &seg, NULL))
+			if (mcdev_open(&d, 64, 64) || mcdev_reg(d.fd, self->one.mem, ONE_BUF, &buf) ||
+			    mcdev_seg_open(d.fd, node_uuid, self->one.pool, 0, &seg, NULL))
 				_exit(1);
 			for (k = 0; k < 64; k++)
 				if (mcgrant_add(d.fd, &self->g, &id))

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Generations of the cluster key: two are accepted, under load too. */
 #include "kselftest_harness.h"
-#include "mcdev.h"
+#include "mcone.h"
 
 #include <pthread.h>
 
 #define POOL_LEN (2u << 20)
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
 
 static void key_of(uint32_t gen, uint8_t *key)
 {

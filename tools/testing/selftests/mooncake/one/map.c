@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* mmap of pool extents: arguments, and that every mapping ends when its grant or its pool does. */
 #include "kselftest_harness.h"
-#include "mcdev.h"
+#include "mcone.h"
 
 #include <setjmp.h>
 #include <signal.h>
 
 #define LEN 65536u
 #define AT (1u << 20)		/* of the extent in the pool */
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
 
 static sigjmp_buf jump;
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Requests of one node: cancelling, batches, limits, waiting for memory and for the end. */
 #include "kselftest_harness.h"
-#include "mcdev.h"
-#include "mcnl.h"
+#include "mcone.h"
 
 #include <pthread.h>
 #include <time.h>
 
 #define MB (1u << 20)
 #define LEN (4u * MB)
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
 
 /* The segment is one that this process exports itself: pools need grants. */
 FIXTURE(req)

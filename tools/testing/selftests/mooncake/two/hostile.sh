@@ -9,6 +9,21 @@ SEED=${SEED:-7} SECONDS_=${SECONDS_:-$((MC_TIME_SCALE < 5 ? 5 * MC_TIME_SCALE : 
 BAD=99999999-0000-4000-8000-000000000009
 F=$MC_B/selftests/fuzzers/fuzz_peer
 
+# meanwhile OUTPUT COMMAND...: again and again while the job runs; how often, or -1000 when it failed once, and the job's end
+meanwhile()
+{
+	local out=$1
+	shift
+	served=0
+	while kill -0 $job 2> /dev/null; do
+		served=$((served + 1))
+		"$@" > "$OUT/served" 2>&1 || { served=-1000; cat "$OUT/served"; }
+	done
+	wait $job
+	status=$?
+	sed 's/^\([^#]\)/# \1/' "$out"
+}
+
 reload 1 && reload 2 && join 1 key && join 2 key && introduce || echo "# setting up failed"
 s=$(x 2 pool p 4194304)
 h=$(x 2 pool hostile 1048576)	# the hostile node may write here: it has the key
@@ -22,15 +37,8 @@ hostile() {
 }
 hostile > "$OUT/hostile.out" 2>&1 &
 job=$!
-served=0
-while kill -0 $job 2> /dev/null; do
-	sleep 0.5
-	served=$((served + 1))
-	x 1 get "$N2" "$s" 0 65536 1 15000 > "$MC_B/hostile.get" 2>&1 || { served=-1000; cat "$MC_B/hostile.get"; }
-done
-wait $job
-status=$?
-sed 's/^\([^#]\)/# \1/' "$OUT/hostile.out"
+good_client() { sleep 0.5; x 1 get "$N2" "$s" 0 65536 1 15000; }
+meanwhile "$OUT/hostile.out" good_client
 ok "a hostile peer got as far as the protocol lets it" equal $status 0
 ok "a good client was served all the while" test $served -gt 0
 ok "and is served afterwards" x 1 get "$N2" "$s" 0 65536 1 15000
@@ -73,16 +81,13 @@ x 2 peer $BAD 10.77.0.1 50099
 LIMIT=$((SECONDS_ * 2 + 200)) on 1 "$MC_B/selftests/fuzzers/fuzz_owner" --seed "$SEED" --seconds "$SECONDS_" \
 	10.77.0.1 50099 $BAD "$N2" "$CLUSTER" 1 "$KEY" > "$OUT/owner.out" 2>&1 &
 job=$!
-served=0
-while kill -0 $job 2> /dev/null; do
+other_owner()
+{
 	on 2 sh -c "for i in 1 2 3; do timeout 20 $X put $BAD $s 0 200000 5 2000 & done; wait" > /dev/null 2>&1
 	x 2 peer-del $BAD > /dev/null && x 2 peer $BAD 10.77.0.1 50099	# no longer a pause than that of a new peer
-	served=$((served + 1))
-	x 2 get "$N1" "$g" 0 65536 3 15000 > "$MC_B/hostile.get" 2>&1 || { served=-1000; cat "$MC_B/hostile.get"; }
-done
-wait $job
-status=$?
-sed 's/^\([^#]\)/# \1/' "$OUT/owner.out"
+	x 2 get "$N1" "$g" 0 65536 3 15000
+}
+meanwhile "$OUT/owner.out" other_owner
 ok "a hostile owner was asked for keys" equal $status 0
 ok "another owner serves all the while" test $served -gt 0
 ok "the hostile owner is forgotten" x 2 peer-del $BAD

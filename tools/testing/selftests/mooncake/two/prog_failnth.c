@@ -16,20 +16,6 @@
 
 static uint8_t out[LEN], in[LEN];
 
-static bool parse_uuid(const char *text, uint8_t *uuid)
-{
-	unsigned int i, v, n = 0;
-
-	for (i = 0; text[i] && n < 16; i += 2, n++) {
-		if (text[i] == '-')
-			i++;
-		if (sscanf(text + i, "%2x", &v) != 1)
-			return false;
-		uuid[n] = (uint8_t)v;
-	}
-	return n == 16;
-}
-
 /* The peer anew, so that the next open connects again. */
 static int peer_again(const uint8_t *node, const char *addr)
 {
@@ -99,7 +85,7 @@ int main(int argc, char **argv)
 	int n, first = argc == 6 ? atoi(argv[4]) : 0, last = argc == 6 ? atoi(argv[5]) : 0, ret, failures = 0;
 	uint8_t node[16], seg[16];
 
-	if ((argc != 4 && argc != 6) || !parse_uuid(argv[1], node) || !parse_uuid(argv[3], seg))
+	if ((argc != 4 && argc != 6) || !mc_uuid_parse(argv[1], node) || !mc_uuid_parse(argv[3], seg))
 		return 2;
 	for (n = first; n <= last; n++) {
 		mc_fill(out, LEN, (uint64_t)n + 1);

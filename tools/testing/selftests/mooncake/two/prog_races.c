@@ -21,20 +21,6 @@ static uint8_t node[16];
 static const char *file;
 static uint64_t *done;	/* shared: rounds, transfers that ended well */
 
-static bool parse_uuid(const char *text, uint8_t *uuid)
-{
-	unsigned int i, v, n = 0;
-
-	for (i = 0; text[i] && n < 16; i += 2, n++) {
-		if (text[i] == '-')
-			i++;
-		if (sscanf(text + i, "%2x", &v) != 1)
-			return false;
-		uuid[n] = (uint8_t)v;
-	}
-	return n == 16;
-}
-
 static bool segment(uint8_t *seg)
 {
 	char text[64] = "";
@@ -43,7 +29,7 @@ static bool segment(uint8_t *seg)
 
 	if (fd >= 0)
 		close(fd);
-	return n > 0 && parse_uuid(text, seg);
+	return n > 0 && mc_uuid_parse(text, seg);
 }
 
 /* One life of a file; it may end anywhere. */
@@ -98,7 +84,7 @@ int main(int argc, char **argv)
 	pid_t pid[WORKERS];
 	int i, kills = 0;
 
-	if (argc != 5 || !parse_uuid(argv[3], node))
+	if (argc != 5 || !mc_uuid_parse(argv[3], node))
 		return 2;
 	file = argv[4];
 	done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -48,19 +48,6 @@ static int fail(const char *what, int err)
 	return 1;
 }
 
-static int uuid_parse(const char *s, uint8_t *out)
-{
-	int i;
-
-	for (i = 0; i < 16; i++, s += 2) {
-		if (*s == '-')
-			s++;
-		if (sscanf(s, "%2hhx", &out[i]) != 1)
-			return -1;
-	}
-	return 0;
-}
-
 static void uuid_print(const uint8_t *u)
 {
 	int i;
@@ -95,9 +82,9 @@ static int do_node(char **v)
 	uint8_t u[16];
 
 	mcnl_begin(&m, MC_CMD_NODE_SET);
-	uuid_parse(v[0], u);
+	mc_uuid_parse(v[0], u);
 	mcnl_put(&m, MC_ATTR_NODE_UUID, u, 16);
-	uuid_parse(v[1], u);
+	mc_uuid_parse(v[1], u);
 	mcnl_put(&m, MC_ATTR_CLUSTER_UUID, u, 16);
 	mcnl_put_u32(&m, MC_ATTR_AUTH, strcmp(v[2], "none") ? MC_AUTH_KEY : MC_AUTH_NONE);
 	return mcnl_call(&m);
@@ -206,7 +193,7 @@ static int do_peer(char **v)
 	uint8_t u[16];
 	int all, one;
 
-	uuid_parse(v[0], u);
+	mc_uuid_parse(v[0], u);
 	mcnl_begin(&m, MC_CMD_PEER_SET);
 	mcnl_put(&m, MC_ATTR_NODE_UUID, u, 16);
 	all = mcnl_nest(&m, MC_ATTR_RAILS);
@@ -225,7 +212,7 @@ static int do_peer_rails(char **v)
 	int all, one;
 	char *eq;
 
-	uuid_parse(v[0], u);
+	mc_uuid_parse(v[0], u);
 	mcnl_begin(&m, MC_CMD_PEER_SET);
 	mcnl_put(&m, MC_ATTR_NODE_UUID, u, 16);
 	all = mcnl_nest(&m, MC_ATTR_RAILS);
@@ -247,7 +234,7 @@ static int do_uuid_cmd(int cmd, int attr, char **v)
 	struct mcnl_msg m;
 	uint8_t u[16];
 
-	uuid_parse(v[0], u);
+	mc_uuid_parse(v[0], u);
 	mcnl_begin(&m, cmd);
 	mcnl_put(&m, attr, u, 16);
 	return mcnl_call(&m);
@@ -435,8 +422,8 @@ static int job_start(struct job *j, char **v, uint64_t len, uint64_t ms, unsigne
 	uint64_t seg_len;
 	int ret;
 
-	uuid_parse(v[0], node);
-	uuid_parse(v[1], seg);
+	mc_uuid_parse(v[0], node);
+	mc_uuid_parse(v[1], seg);
 	ret = mcdev_open(&j->d, 64, 64);
 	if (ret)
 		return fail("device", ret);
@@ -556,8 +543,8 @@ static int do_open(char **v)
 
 	if (fd < 0)
 		return fail("device", -errno);
-	uuid_parse(v[0], node);
-	uuid_parse(v[1], seg);
+	mc_uuid_parse(v[0], node);
+	mc_uuid_parse(v[1], seg);
 	ret = mcdev_seg_open(fd, node, seg, (v[2] ? strtoull(v[2], NULL, 0) : 10000) * 1000000, &id, &len);
 	printf("open %s len=%llu\n", err_name(ret), (unsigned long long)(ret ? 0 : len));
 	return ret ? 1 : 0;
@@ -615,7 +602,7 @@ static int do_under(char **v)
 	ret = job_start(&j, v + 1, len, 30000, 0);
 	if (ret)
 		return ret;
-	uuid_parse(v[2], seg);
+	mc_uuid_parse(v[2], seg);
 	e = mcdev_sqe(put ? MC_OP_WRITE : MC_OP_READ, j.buf, 0, j.seg, 0, len, 1);
 	memset(j.p, 0xa5, len);
 	ret = mcgrant_make(&g, seg, strtoull(v[4], NULL, 0), (strchr(v[6], 'r') ? MC_GRANT_R : 0) |
@@ -632,19 +619,29 @@ static int do_under(char **v)
 	return ret ? 1 : 0;
 }
 
+/* A job whose memory is marked; the test waits for the word. */
+static int job_begin(struct job *j, char **v, uint64_t len)
+{
+	int ret = job_start(j, v, len, 30000, 0);
+
+	if (ret)
+		return ret;
+	memset(j->mem, 0xa5, len + 8192);
+	printf("started\n");
+	fflush(stdout);
+	return 0;
+}
+
 static int do_load(char **v)
 {
 	uint64_t len = strtoull(v[2], NULL, 0), seed = strtoull(v[4], NULL, 0);
 	uint64_t end = mcgrant_boot() + (uint64_t)atoi(v[3]) * SEC;
 	unsigned int rounds = 0;
 	struct job j;
-	int ret = job_start(&j, v, len, 30000, 0);
+	int ret = job_begin(&j, v, len);
 
 	if (ret)
 		return ret;
-	memset(j.mem, 0xa5, len + 8192);
-	printf("started\n");
-	fflush(stdout);
 	while (mcgrant_boot() < end) {
 		mc_fill(j.p, len, seed + rounds);
 		ret = request(&j, MC_OP_WRITE, 0, len, 300000, NULL);
@@ -697,13 +694,10 @@ static int do_stream(char **v)
 	uint64_t rate = v[5] ? strtoull(v[5], NULL, 0) : 0, ms = v[5] && v[6] ? strtoull(v[6], NULL, 0) : 60000;
 	uint64_t i, failed = 0, slowest = 0, start, due;
 	struct job j;
-	int ret = job_start(&j, v, len, 30000, 0);
+	int ret = job_begin(&j, v, len);
 
 	if (ret)
 		return ret;
-	memset(j.mem, 0xa5, len + 8192);
-	printf("started\n");
-	fflush(stdout);
 	start = now_ms();
 	for (i = 0; i < count; i++) {
 		due = start + (rate ? i * 1000 / rate : 0);
