@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "ctx.h"
 #include "engine.h"
+#include "event.h"
 #include "fault.h"
 #include "grant.h"
 #include "mem.h"
@@ -148,7 +149,25 @@ static void ctx_close_work(struct work_struct *work)
 	mc_buf_unregister_all(ctx);
 	mc_seg_handle_close_all(ctx);
 	mc_grant_unload_all(ctx);
+	/* No lock: nobody can name a client any more. */
+	if (memchr_inv(ctx->client, 0, MC_UUID_LEN))
+		mc_event_client_gone(ctx->client, ctx->pid);
 	mc_ctx_put(ctx);
+}
+
+int mc_ctx_name_client(struct mc_ctx *ctx, const u8 *uuid)
+{
+	int ret = 0;
+
+	if (!memchr_inv(uuid, 0, MC_UUID_LEN))
+		return -EINVAL;
+	spin_lock(&ctx->lock);
+	if (!memchr_inv(ctx->client, 0, MC_UUID_LEN))
+		memcpy(ctx->client, uuid, MC_UUID_LEN);
+	else if (memcmp(ctx->client, uuid, MC_UUID_LEN))
+		ret = -EEXIST;
+	spin_unlock(&ctx->lock);
+	return ret;
 }
 
 void mc_ctx_close(struct mc_ctx *ctx)

@@ -51,7 +51,7 @@ struct mc_handle_tab {
  * struct mc_ctx - one open file
  * @kref: see the top of this file
  * @link: in the list of all contexts
- * @lock: protects @reqs, @dying, @ranges
+ * @lock: protects @reqs, @dying, @ranges, @client
  * @reqs: requests that have not completed
  * @dying: set by release(): no new requests
  * @acct: who pays for pinned pages
@@ -70,6 +70,7 @@ struct mc_handle_tab {
  * @free_work: frees it: the last reference may go where one can't sleep
  * @pid: process that opened it, for people
  * @uid: its user, for people
+ * @client: who uses it (MC_IOC_CLIENT), or zero
  */
 struct mc_ctx {
 	struct kref kref;
@@ -93,11 +94,21 @@ struct mc_ctx {
 	struct work_struct free_work;
 	pid_t pid;
 	uid_t uid;
+	u8 client[MC_UUID_LEN];
 };
 
 struct mc_ctx *mc_ctx_create(void);
 void mc_ctx_get(struct mc_ctx *ctx);
 void mc_ctx_put(struct mc_ctx *ctx);
+
+/**
+ * mc_ctx_name_client - MC_IOC_CLIENT
+ * @ctx: context
+ * @uuid: client
+ *
+ * Return: 0, -EINVAL (zero), -EEXIST (it has another one).
+ */
+int mc_ctx_name_client(struct mc_ctx *ctx, const u8 *uuid);
 
 /**
  * mc_ctx_close - the file is gone

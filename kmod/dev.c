@@ -32,6 +32,7 @@ union mc_arg {
 	struct mc_seg_unexport seg_unexport;
 	struct mc_grant_add grant_add;
 	struct mc_grant_del grant_del;
+	struct mc_client client;
 };
 
 static int op_info(struct mc_ctx *ctx, union mc_arg *arg)
@@ -63,6 +64,13 @@ static int op_info(struct mc_ctx *ctx, union mc_arg *arg)
 	i->max_req_len = MC_MAX_REQ_LEN;
 	i->default_timeout_ns = 60ULL * NSEC_PER_SEC;
 	i->mr_chunk_bytes = mc_net_chunk_bytes();
+	i->max_buf_batch = MC_MAX_BUF_BATCH;
+	i->max_exports = MC_MAX_EXPORTS;
+	i->max_export_bufs = MC_MAX_EXPORT_BUFS;
+	i->max_grants = MC_MAX_GRANTS;
+	i->max_grant_batch = MC_MAX_GRANT_BATCH;
+	i->max_batches_kept = MC_MAX_BATCHES_KEPT;
+	i->max_timeout_ns = MC_MAX_TIMEOUT_NS;
 	return 0;
 }
 
@@ -113,6 +121,11 @@ static int op_cancel(struct mc_ctx *ctx, union mc_arg *arg)
 static int op_batch(struct mc_ctx *ctx, union mc_arg *arg)
 {
 	return mc_batch_query(&ctx->batches, &arg->batch);
+}
+
+static int op_client(struct mc_ctx *ctx, union mc_arg *arg)
+{
+	return arg->client.flags ? -EINVAL : mc_ctx_name_client(ctx, arg->client.uuid);
 }
 
 static int op_ring_setup(struct mc_ctx *ctx, union mc_arg *arg)
@@ -178,7 +191,9 @@ struct mc_op {
 	[_IOC_NR(_cmd)] = { .cmd = (_cmd), .min_size = sizeof(_type), .fn = (_fn), .out_on_error = (_always) }
 
 static const struct mc_op mc_ops[] = {
-	OP(MC_IOC_INFO, struct mc_info, op_info, false),
+	[_IOC_NR(MC_IOC_INFO)] = {
+		.cmd = MC_IOC_INFO, .min_size = offsetof(struct mc_info, max_buf_batch), .fn = op_info,
+	},
 	OP(MC_IOC_BUF_REG, struct mc_buf_reg, op_buf_reg, false),
 	OP(MC_IOC_BUF_UNREG, struct mc_handle, op_buf_unreg, false),
 	[_IOC_NR(MC_IOC_SEG_OPEN)] = {
@@ -195,6 +210,7 @@ static const struct mc_op mc_ops[] = {
 	OP(MC_IOC_SEG_UNEXPORT, struct mc_seg_unexport, op_seg_unexport, false),
 	OP(MC_IOC_CANCEL, struct mc_cancel, op_cancel, false),
 	OP(MC_IOC_BATCH, struct mc_batch_info, op_batch, false),
+	OP(MC_IOC_CLIENT, struct mc_client, op_client, false),
 };
 
 /* EFAULT after a success: the object exists and the caller has not learned its handle; it goes with the file. */

@@ -140,6 +140,15 @@ void mc_event_buf_gone(u32 id, u32 pid, u32 uid, u64 len, enum mc_reason reason)
 			   nla_put_u32(e.skb, MC_ATTR_UID, uid) || mc_put_u64(e.skb, MC_ATTR_LEN, len));
 }
 
+void mc_event_client_gone(const u8 *client, u32 pid)
+{
+	struct event e;
+
+	if (event_begin(&e, MC_CMD_EVENT_CLIENT_GONE, MC_REASON_EXIT))
+		event_send(&e, nla_put(e.skb, MC_ATTR_CLIENT_UUID, MC_UUID_LEN, client) ||
+			   nla_put_u32(e.skb, MC_ATTR_PID, pid));
+}
+
 void mc_events_start(void)
 {
 	mutex_lock(&event_lock);

@@ -87,6 +87,13 @@ void mc_event_seg_gone(const u8 *node, const u8 *seg, const char *name, u32 pid,
  */
 void mc_event_buf_gone(u32 id, u32 pid, u32 uid, u64 len, enum mc_reason reason);
 
+/**
+ * mc_event_client_gone - the file of a client of the master was closed
+ * @client: its UUID (MC_IOC_CLIENT)
+ * @pid: process that opened the file
+ */
+void mc_event_client_gone(const u8 *client, u32 pid);
+
 /* What kind of reason the error of a broken connection is. */
 enum mc_reason mc_reason_of(int err);
 

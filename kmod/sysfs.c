@@ -55,13 +55,21 @@ ATTR(max_ring_entries, "%u", MC_MAX_RING_ENTRIES);
 ATTR(max_buffers, "%u", MC_MAX_BUFFERS);
 ATTR(max_segments, "%u", MC_MAX_SEGMENTS);
 ATTR(max_grants, "%u", MC_MAX_GRANTS);
+ATTR(max_buf_batch, "%u", MC_MAX_BUF_BATCH);
+ATTR(max_exports, "%u", MC_MAX_EXPORTS);
+ATTR(max_export_bufs, "%u", MC_MAX_EXPORT_BUFS);
+ATTR(max_grant_batch, "%u", MC_MAX_GRANT_BATCH);
+ATTR(max_batches_kept, "%u", MC_MAX_BATCHES_KEPT);
+ATTR(max_timeout_ns, "%llu", MC_MAX_TIMEOUT_NS);
 ATTR(max_buf_len, "%llu", MC_MAX_BUF_LEN);
 ATTR(max_req_len, "%llu", MC_MAX_REQ_LEN);
 ATTR(slice_bytes, "%u", READ_ONCE(mc_slice_bytes));
 
 static struct attribute *limit_attrs[] = {
 	&dev_attr_max_ring_entries.attr, &dev_attr_max_buffers.attr, &dev_attr_max_segments.attr,
-	&dev_attr_max_grants.attr,
+	&dev_attr_max_grants.attr, &dev_attr_max_buf_batch.attr, &dev_attr_max_exports.attr,
+	&dev_attr_max_export_bufs.attr, &dev_attr_max_grant_batch.attr, &dev_attr_max_batches_kept.attr,
+	&dev_attr_max_timeout_ns.attr,
 	&dev_attr_max_buf_len.attr, &dev_attr_max_req_len.attr, &dev_attr_slice_bytes.attr, NULL
 };
 static const struct attribute_group limit_group = { .name = "limits", .attrs = limit_attrs };

@@ -63,6 +63,13 @@
  * @mr_chunk_bytes: bytes covered by one registration on the most limited device in use, 0 without devices
  * @auth: 0 none (asked for explicitly), 1 cluster key loaded, 2 no key and not allowed to go without
  * @resv: zero
+ * @max_buf_batch: entries of one MC_IOC_BUF_REG_BATCH; the first version ends before it
+ * @max_exports: segments that one open file exports
+ * @max_export_bufs: buffers of one exported segment
+ * @max_grants: grants loaded by one open file
+ * @max_grant_batch: entries of one MC_IOC_GRANT_ADD or MC_IOC_GRANT_DEL
+ * @max_batches_kept: batches that have ended and are still known to MC_IOC_BATCH, of one open file
+ * @max_timeout_ns: longest deadline of a request and of a wait
  */
 struct mc_info {
 	__u32 size;
@@ -82,6 +89,13 @@ struct mc_info {
 	__u64 mr_chunk_bytes;
 	__u32 auth;
 	__u32 resv;
+	__u32 max_buf_batch;
+	__u32 max_exports;
+	__u32 max_export_bufs;
+	__u32 max_grants;
+	__u32 max_grant_batch;
+	__u32 max_batches_kept;
+	__u64 max_timeout_ns;
 };
 
 #define MC_FEAT_RDMA		(1ULL << 0)
@@ -577,6 +591,22 @@ struct mc_batch_info {
 	__aligned_u64 out_error_cookie;
 };
 
+/**
+ * struct mc_client - MC_IOC_CLIENT: whose file this is
+ * @size: sizeof(struct mc_client)
+ * @flags: must be 0
+ * @uuid: the client, as it calls itself when it talks to the master; not zero
+ *
+ * When the last descriptor has gone (a killed process's too), the netlink event CLIENT_GONE names the client: nobody
+ * waits for what the master protects for it. What it has on the wire runs out or is fenced. Once; again with the same
+ * UUID is fine. Errors: EINVAL, EEXIST (another one was given).
+ */
+struct mc_client {
+	__u32 size;
+	__u32 flags;
+	__u8  uuid[MC_UUID_LEN];
+};
+
 #define MC_IOC_MAGIC		0xCA
 #define MC_IOC_INFO		_IOWR(MC_IOC_MAGIC, 0x00, struct mc_info)
 #define MC_IOC_BUF_REG		_IOWR(MC_IOC_MAGIC, 0x01, struct mc_buf_reg)
@@ -594,5 +624,6 @@ struct mc_batch_info {
 #define MC_IOC_SEG_UNEXPORT	_IOW(MC_IOC_MAGIC, 0x0c, struct mc_seg_unexport)
 #define MC_IOC_CANCEL		_IOWR(MC_IOC_MAGIC, 0x0d, struct mc_cancel)
 #define MC_IOC_BATCH		_IOWR(MC_IOC_MAGIC, 0x0e, struct mc_batch_info)
+#define MC_IOC_CLIENT		_IOW(MC_IOC_MAGIC, 0x10, struct mc_client)
 
 #endif /* _UAPI_LINUX_MOONCAKE_H */

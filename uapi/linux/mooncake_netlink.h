@@ -46,6 +46,7 @@
  *                                                        other end is REMOTE_RAIL_ID of the peer at ADDR PORT
  *   EVENT_RAIL_PAUSED  RAIL_ID DEV_NAME [path] LAST_ERROR   carries nothing until it is tried again
  *   EVENT_RAIL_DOWN    RAIL_ID DEV_NAME [path] LAST_ERROR   was taken away
+ *   EVENT_CLIENT_GONE  CLIENT_UUID PID                   the file that named this client (MC_IOC_CLIENT) was closed
  *
  * Words of STATE: MC_STATE_*.
  */
@@ -84,6 +85,7 @@ enum mc_genl_cmd {
 	MC_CMD_STAT_GET,
 	MC_CMD_RAIL_SET,
 	MC_CMD_SEG_GET,
+	MC_CMD_EVENT_CLIENT_GONE,
 	__MC_CMD_MAX,
 };
 #define MC_CMD_MAX (__MC_CMD_MAX - 1)
@@ -165,6 +167,7 @@ enum mc_genl_attr {
 	MC_ATTR_GEN,		/* u32, generation of a segment's memory */
 	MC_ATTR_REMOTE_RAIL_ID,	/* u32: the peer's end of a path, in events */
 	MC_ATTR_PCI_DEVICE,	/* string: a PCI function, "0000:41:00.0"; RAIL_GET: the rail's own */
+	MC_ATTR_CLIENT_UUID,	/* binary 16 */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)

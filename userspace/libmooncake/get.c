@@ -85,6 +85,7 @@ static Mooncake__V1__BatchGetReplicaListReply *ask_where(struct get_wave *w, boo
 		req.keys[req.n_keys++].len = w->ops[i].item->key_len;
 	}
 	req.tenant = w->s->tenant;
+	req.client_uuid = w->s->reader;
 	reply = mc_ask(w->s, "BatchGetReplicaList", &req.base, &mooncake__v1__batch_get_replica_list_reply__descriptor,
 		       until, err);
 	free(req.keys);
@@ -604,10 +605,6 @@ int mc_store_get(struct mc_store *s, const void *key, size_t key_len, struct mc_
 		 const struct mc_opts *opts, struct mc_result *res, struct mc_error *err)
 {
 	struct mc_piece piece = { .buf = buf, .off = off, .len = len };
-	struct mc_item item = { .key = key, .key_len = key_len, .pieces = &piece, .n_pieces = 1 };
-	int rc = mc_store_get_batch(s, &item, 1, opts, err);
 
-	if (res)
-		*res = item.res;
-	return rc;
+	return mc_item_single(s, mc_store_get_batch, key, key_len, &piece, opts, res, err);
 }

@@ -83,7 +83,8 @@ static int choose(struct map_op *op, const Mooncake__V1__GetReplicaListReply *re
 	for (i = 0; i < reply->n_replicas; i++)
 		if (here(op, reply->replicas[i], reply->size))
 			return map_replica(op, reply->replicas[i], err);
-	return mc_error_set(err, MC_ENOT_SUPPORTED, EREMOTE, "map '%s': none of %zu replicas is on this node: get copies it",
+	return mc_error_set(err, MC_ENOT_SUPPORTED, EREMOTE,
+			    "map '%s': none of %zu replicas is on this node: get copies it",
 			    op->key, reply->n_replicas);
 }
 

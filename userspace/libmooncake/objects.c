@@ -212,6 +212,7 @@ Mooncake__V1__GetReplicaListReply *mc_ask_replicas(struct mc_store *s, const voi
 	req.tenant = s->tenant;
 	req.key.data = (uint8_t *)key;
 	req.key.len = key_len;
+	req.client_uuid = s->reader;
 	return mc_ask(s, "GetReplicaList", &req.base, &mooncake__v1__get_replica_list_reply__descriptor, until, err);
 }
 

@@ -73,6 +73,21 @@ static int copy_config(struct mc_store *s, const struct mc_store_config *cfg)
 	return 0;
 }
 
+/*
+ * The kernel says when the process has ended, so that its leases need not run out. A device whose kernel can't, or that
+ * another store has named: this one's leases are nobody's in particular.
+ */
+static void name_client(struct mc_store *s)
+{
+	struct mc_client arg = { .size = sizeof(arg) };
+
+	memcpy(arg.uuid, s->client_uuid, MC_UUID_LEN);
+	if (!s->dev || s->dev->ops->ioctl(s->dev->ctx, MC_IOC_CLIENT, &arg))
+		return;
+	s->reader.data = s->client_uuid;
+	s->reader.len = MC_UUID_LEN;
+}
+
 int mc_store_open_with(const struct mc_store_config *cfg, struct mc_dev *dev, const struct mc_master_ops *master,
 		       void *master_ctx, struct mc_store **out, struct mc_error *err)
 {
@@ -95,6 +110,7 @@ int mc_store_open_with(const struct mc_store_config *cfg, struct mc_dev *dev, co
 		mc_store_close(s);
 		return mc_error_set(err, MC_EINTERNAL, -rc, "opening a store: %s", strerror(-rc));
 	}
+	name_client(s);
 	*out = s;
 	return 0;
 }

@@ -75,6 +75,7 @@ struct mc_segref {
  * @master: the master
  * @master_ctx: its first argument
  * @client_uuid: random, names this handle in PutStart, PutEnd and PutRevoke
+ * @reader: the same for what it reads: empty unless the kernel tells the master when the process ends
  * @tenant: tenant
  * @timeout_ms: deadline of calls that name none
  * @replica_num: replicas of puts that name none
@@ -90,6 +91,7 @@ struct mc_store {
 	const struct mc_master_ops *master;
 	void *master_ctx;
 	uint8_t client_uuid[MC_UUID_LEN];
+	ProtobufCBinaryData reader;
 	char *tenant;
 	uint32_t timeout_ms;
 	uint32_t replica_num;
@@ -353,6 +355,25 @@ int mc_item_add(struct mc_batch *b, const struct mc_item *item, uint64_t len, st
  * Return: at least 1.
  */
 size_t mc_wave(const struct mc_item *items, size_t n, uint32_t copies);
+
+/**
+ * mc_item_single() - a batch of one
+ * @s: store
+ * @batch: mc_store_get_batch() or mc_store_put_batch()
+ * @key: its key
+ * @key_len: bytes of @key
+ * @piece: all its bytes
+ * @opts: options or NULL
+ * @res: result, or NULL
+ * @err: why not
+ *
+ * Return: as @batch.
+ */
+int mc_item_single(struct mc_store *s,
+		   int (*batch)(struct mc_store *s, struct mc_item *items, size_t n, const struct mc_opts *opts,
+				struct mc_error *err),
+		   const void *key, size_t key_len, const struct mc_piece *piece, const struct mc_opts *opts,
+		   struct mc_result *res, struct mc_error *err);
 
 /**
  * mc_items_verdict() - the return value of a batch

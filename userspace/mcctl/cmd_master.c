@@ -52,12 +52,13 @@ static json_t *status_json(const Mooncake__V1__MasterStatusReply *r)
 
 	for (size_t i = 0; i < r->n_counters; i++)
 		json_object_set_new(counters, r->counters[i]->name, json_integer((json_int_t)r->counters[i]->value));
-	return json_pack("{ss sI so sI sI sI sI sI sI sI sI ss ss so sI sI sI so}", "version", r->version, "uptime_ms",
-		(json_int_t)r->uptime_ms, "clock_epoch",
+	return json_pack("{ss sI so sI sI sI sI sI sI sI sI sI ss ss so sI sI sI so}", "version", r->version,
+		"uptime_ms", (json_int_t)r->uptime_ms, "clock_epoch",
 		json_sprintf("%llu", (unsigned long long)r->clock_epoch), "now_ns", (json_int_t)r->now_ns,
 		"objects", (json_int_t)r->objects, "writes_in_progress", (json_int_t)r->writes_in_progress,
-		"segments", (json_int_t)r->segments, "nodes", (json_int_t)r->nodes, "capacity",
-		(json_int_t)r->capacity, "used", (json_int_t)r->used, "waiting", (json_int_t)r->waiting, "journal",
+		"leases", (json_int_t)r->leases, "segments", (json_int_t)r->segments, "nodes", (json_int_t)r->nodes,
+		"capacity", (json_int_t)r->capacity, "used", (json_int_t)r->used, "waiting", (json_int_t)r->waiting,
+		"journal",
 		r->journal, "auth", r->auth, "cluster_uuid", uuid_json(&r->cluster_uuid), "lease_ttl_ms",
 		(json_int_t)r->lease_ttl_ms, "discard_timeout_ms", (json_int_t)r->discard_timeout_ms,
 		"release_timeout_ms", (json_int_t)r->release_timeout_ms, "counters", counters);

@@ -14,7 +14,7 @@ static const struct {
 	{ MC_CMD_EVENT_SEG_GONE, "segment-gone" },   { MC_CMD_EVENT_BUF_GONE, "buffer-gone" },
 	{ MC_CMD_EVENT_PEER_UP, "peer-up" },	     { MC_CMD_EVENT_PEER_DOWN, "peer-down" },
 	{ MC_CMD_EVENT_RAIL_UP, "rail-up" },	     { MC_CMD_EVENT_RAIL_PAUSED, "rail-paused" },
-	{ MC_CMD_EVENT_RAIL_DOWN, "rail-down" },
+	{ MC_CMD_EVENT_RAIL_DOWN, "rail-down" },     { MC_CMD_EVENT_CLIENT_GONE, "client-gone" },
 };
 
 const char *see_event_name(int cmd, char *to, size_t size)
@@ -74,6 +74,7 @@ json_t *see_event_json(const struct mcnl_event *ev)
 	if (ev->remote_addr.len)
 		add_text(o, "remote_address", mct_addr_text(&ev->remote_addr, addr));
 	add_number(o, "remote_port", ev->remote_port);
+	add_uuid(o, "client_uuid", ev->client);
 	add_number(o, "pid", ev->pid);
 	if (ev->cmd == MC_CMD_EVENT_BUF_GONE)
 		json_object_set_new(o, "uid", json_integer((json_int_t)ev->uid));

@@ -46,6 +46,7 @@ static void retire(struct mc_state *s, struct mc_replica *r, uint64_t release, u
 static void object_unlink(struct mc_state *s, struct mc_object *o)
 {
 	mc_table_remove(&s->table, &o->tree);
+	mc_leases_forget(&s->leases, &o->leases);
 	if (o->complete) {
 		s->nobjects--;
 	} else {
@@ -369,7 +370,16 @@ static int apply_lease(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_object *o = mc_state_object(s, op->name);
 
+	mc_leases_expire(&s->leases, op->now);
 	o->lease_until = later(o->lease_until, op->until);
+	if (!mc_lease_take(&s->leases, &o->leases, o, op->reader, op->until))
+		o->open_until = later(o->open_until, op->until);
+	return 0;
+}
+
+static int apply_client_gone(struct mc_state *s, const struct mc_op *op)
+{
+	mc_leases_reader_gone(&s->leases, op->reader, op->now + s->cfg.client_ttl_ns);
 	return 0;
 }
 
@@ -377,6 +387,7 @@ static int apply_release(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_segment *seg;
 
+	mc_leases_expire(&s->leases, op->now);
 	while ((seg = mc_discard_release(&s->discard, op->now)))
 		drop_if_empty(s, seg);
 	return 0;
@@ -398,6 +409,7 @@ int mc_op_apply(struct mc_state *s, const struct mc_op *op)
 		[MC_OP_ABANDON] = apply_abandon,
 		[MC_OP_REMOVE] = apply_remove,
 		[MC_OP_LEASE] = apply_lease,
+		[MC_OP_CLIENT_GONE] = apply_client_gone,
 		[MC_OP_RELEASE] = apply_release,
 	};
 

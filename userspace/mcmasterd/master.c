@@ -13,6 +13,7 @@
 #include "segment.h"
 
 #define RETRY_NS	(50 * MC_NS_PER_MS)
+#define LEASE_SWEEP_NS	(1000 * MC_NS_PER_MS)	/* leases that have ended are dropped together */
 #define SWEEP_MAX	4096u	/* records one sweep makes before it lets callers in again */
 
 static uint64_t boottime_ns(void)
@@ -215,6 +216,8 @@ static void arm_after(struct mc_master *m, const struct mc_op *op)
 
 	if (first)
 		at = min_u64(at, abandon_time(m, first));
+	if (mc_leases_next(&m->state.leases) != UINT64_MAX)
+		at = min_u64(at, mc_leases_next(&m->state.leases) + LEASE_SWEEP_NS);
 	if (op->type == MC_OP_PING || op->type == MC_OP_REGISTER)
 		at = min_u64(at, op->now + m->cfg.client_ttl_ms * MC_NS_PER_MS);
 	if (at != UINT64_MAX)
@@ -375,12 +378,14 @@ void mc_master_sweep(struct mc_master *m)
 	uint64_t now = mc_master_now(m), next;
 	bool done;
 
-	if (mc_discard_next(&m->state.discard) <= now)
+	if (min_u64(mc_discard_next(&m->state.discard), mc_leases_next(&m->state.leases)) <= now)
 		own(m, &release);
 	done = sweep_writes(m, now);
 	next = sweep_nodes(m, now);
 	next = min_u64(next, sweep_segments(m, now));
 	next = min_u64(next, mc_discard_next(&m->state.discard));
+	if (mc_leases_next(&m->state.leases) != UINT64_MAX)
+		next = min_u64(next, mc_leases_next(&m->state.leases) + LEASE_SWEEP_NS);
 	if (TAILQ_FIRST(&m->state.writing))
 		next = min_u64(next, abandon_time(m, TAILQ_FIRST(&m->state.writing)));
 	now = mc_master_now(m);
@@ -406,6 +411,7 @@ const char *mc_counted_name(enum mc_counted what)
 		[MC_COUNT_PING] = "Ping",
 		[MC_COUNT_MOUNT] = "MountSegment",
 		[MC_COUNT_UNMOUNT] = "UnmountSegment",
+		[MC_COUNT_CLIENTS_GONE] = "ClientsGone",
 		[MC_COUNT_EXIST] = "ExistKey",
 		[MC_COUNT_GET] = "GetReplicaList",
 		[MC_COUNT_PUT_START] = "PutStart",

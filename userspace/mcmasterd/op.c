@@ -24,6 +24,7 @@ static const struct {
 	[MC_OP_ABANDON] = { "Abandon", true },
 	[MC_OP_REMOVE] = { "Remove", true },
 	[MC_OP_LEASE] = { "Lease", false },
+	[MC_OP_CLIENT_GONE] = { "ClientGone", false },
 	[MC_OP_RELEASE] = { "Release", true },
 };
 
@@ -199,10 +200,10 @@ static int validate_remove(const struct mc_state *s, const struct mc_op *op, str
 
 	if (!o)
 		return not_found(op, res);
-	if (!op->force && op->now < o->lease_until)
+	if (!op->force && op->now < mc_object_protected(o))
 		return mc_fail(res, MC_E(OBJECT_HAS_LEASE), "object '%s' of tenant '%s' is leased for another %llu ms",
 			       object_text(op, key), tenant_text(op),
-			       (unsigned long long)((o->lease_until - op->now) / MC_NS_PER_MS));
+			       (unsigned long long)((mc_object_protected(o) - op->now) / MC_NS_PER_MS));
 	if (!o->complete)
 		return mc_fail(res, MC_E(REPLICA_IS_NOT_READY), "object '%s' of tenant '%s' is being written",
 			       object_text(op, key), tenant_text(op));
@@ -220,6 +221,17 @@ static int validate_lease(const struct mc_state *s, const struct mc_op *op, stru
 		return mc_fail(res, MC_E(REPLICA_IS_NOT_READY), "object '%s' of tenant '%s' is being written",
 			       object_text(op, key), tenant_text(op));
 	return 0;
+}
+
+/* The word of a node's mcnoded, which has it from its kernel. */
+static int validate_client_gone(const struct mc_state *s, const struct mc_op *op, struct mc_result *res)
+{
+	char uuid[MC_UUID_TEXT];
+
+	if (mc_node_of_client(s, op->client))
+		return 0;
+	return mc_fail(res, MC_E(CLIENT_NOT_FOUND), "client %s speaks for no node: ping first",
+		       mc_uuid_text(op->client, uuid));
 }
 
 /* Made by the master itself, in the moment it saw that they are due. */
@@ -249,6 +261,7 @@ int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_r
 		[MC_OP_ABANDON] = validate_own,
 		[MC_OP_REMOVE] = validate_remove,
 		[MC_OP_LEASE] = validate_lease,
+		[MC_OP_CLIENT_GONE] = validate_client_gone,
 		[MC_OP_RELEASE] = validate_own,
 	};
 

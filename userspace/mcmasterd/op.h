@@ -34,7 +34,8 @@ struct mc_state;
  * @MC_OP_ABANDON: nobody has ended it within the release timeout
  * @MC_OP_REMOVE: an object goes
  * @MC_OP_LEASE: an object is protected for a reader; not journaled
- * @MC_OP_RELEASE: ranges whose waiting time is over become free
+ * @MC_OP_CLIENT_GONE: a reader has died: what it protected may go; not journaled
+ * @MC_OP_RELEASE: ranges whose waiting time is over become free, leases end
  */
 enum mc_op_type {
 	MC_OP_PING,
@@ -50,6 +51,7 @@ enum mc_op_type {
 	MC_OP_ABANDON,
 	MC_OP_REMOVE,
 	MC_OP_LEASE,
+	MC_OP_CLIENT_GONE,
 	MC_OP_RELEASE,
 	MC_OP_TYPES
 };
@@ -103,6 +105,7 @@ struct mc_node_info {
  * @release_ns: release timeout as configured: an unfinished write's ranges rest that long after its start
  * @margin_ns: skew and retry margin as configured: ranges rest that long after the last lease or known write
  * @client: who asks (not for EXPIRE, FORGET, REMOVE, LEASE, RELEASE)
+ * @reader: who reads, or zero (LEASE); who is gone (CLIENT_GONE)
  * @name: object's name (PUT_*, ABANDON, REMOVE, LEASE)
  * @length: object's bytes (PUT_START)
  * @token: the attempt (PUT_*, ABANDON)
@@ -128,7 +131,7 @@ struct mc_node_info {
 struct mc_op {
 	enum mc_op_type type;
 	uint64_t now, release_ns, margin_ns;
-	uint8_t client[MC_UUID_LEN];
+	uint8_t client[MC_UUID_LEN], reader[MC_UUID_LEN];
 
 	const struct mc_scoped *name;
 	uint64_t length, token, old_token, until;

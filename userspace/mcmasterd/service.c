@@ -10,6 +10,8 @@
 #include "segment.h"
 #include "server.h"
 
+#define CLIENTS_MAX	1024u
+
 struct mc_master *mc_service_master(V1(Master_Service) *base)
 {
 	return ((struct mc_service *)base)->master;
@@ -326,6 +328,38 @@ static void unmount_segment(V1(Master_Service) *base, const V1(UnmountSegmentReq
 	answer_status(done, call, &res);
 }
 
+static int do_clients_gone(struct mc_master *m, const V1(ClientsGoneRequest) *in, struct mc_result *res)
+{
+	struct mc_op op = { .type = MC_OP_CLIENT_GONE };
+	size_t i;
+
+	if (in->n_clients > CLIENTS_MAX)
+		return mc_fail(res, MC_E(INVALID_PARAMS), "%zu clients; at most %u are taken", in->n_clients,
+			       CLIENTS_MAX);
+	if (mc_uuid_check("client_uuid", &in->client_uuid, res))
+		return res->code;
+	memcpy(op.client, in->client_uuid.data, MC_UUID_LEN);
+	for (i = 0; i < in->n_clients; i++) {
+		if (mc_uuid_check("client", &in->clients[i], res))
+			return res->code;
+		memcpy(op.reader, in->clients[i].data, MC_UUID_LEN);
+		if (mc_master_submit(m, &op, res))
+			return res->code;
+	}
+	return 0;
+}
+
+static void clients_gone(V1(Master_Service) *base, const V1(ClientsGoneRequest) *in, V1(StatusReply_Closure) done,
+			 void *call)
+{
+	struct mc_master *m = mc_service_master(base);
+	struct mc_result res = { 0 };
+
+	do_clients_gone(m, in, &res);
+	mc_master_count(m, MC_COUNT_CLIENTS_GONE, res.code);
+	answer_status(done, call, &res);
+}
+
 static V1(SegmentInfo) *write_segment(struct mc_arena *a, const struct mc_state *s, const struct mc_segment *seg,
 				      uint64_t now)
 {
@@ -424,6 +458,7 @@ static void master_status(V1(Master_Service) *base, const V1(MasterStatusRequest
 	out.key_generation = m->minter.gen;
 	out.cluster_uuid = cluster_field(m);
 	out.lease_ttl_ms = m->cfg.lease_ttl_ms;
+	out.leases = m->state.leases.count;
 	out.discard_timeout_ms = m->cfg.discard_ms;
 	out.release_timeout_ms = m->cfg.release_ms;
 	done(out.status && write_counters(a, m, &out) ? &out : NULL, call);
@@ -438,6 +473,7 @@ void mc_service_init(struct mc_service *svc, struct mc_master *m)
 	s->ping = ping;
 	s->mount_segment = mount_segment;
 	s->unmount_segment = unmount_segment;
+	s->clients_gone = clients_gone;
 	s->list_segments = list_segments;
 	s->list_nodes = list_nodes;
 	s->master_status = master_status;

@@ -32,15 +32,20 @@ static bool too_many(void *call, size_t items, size_t replicas)
 
 /* ---- existence and look-up ---- */
 
-static int lease(struct mc_master *m, const struct mc_scoped *name, struct mc_result *res)
+static int lease(struct mc_master *m, const struct mc_scoped *name, const ProtobufCBinaryData *client,
+		 struct mc_result *res)
 {
 	struct mc_op op = { .type = MC_OP_LEASE, .name = name };
 
+	if (client->len && mc_uuid_check("client_uuid", client, res))
+		return res->code;
+	if (client->len)
+		memcpy(op.reader, client->data, MC_UUID_LEN);
 	return mc_master_submit(m, &op, res);
 }
 
 static V1(ExistReply) *exist_one(struct mc_master *m, struct mc_arena *a, const char *tenant,
-				 const ProtobufCBinaryData *key, bool protect)
+				 const ProtobufCBinaryData *key, const ProtobufCBinaryData *client, bool protect)
 {
 	V1(ExistReply) *out = mc_arena_alloc(a, 1, sizeof(*out));
 	struct mc_result res = { 0 };
@@ -54,7 +59,7 @@ static V1(ExistReply) *exist_one(struct mc_master *m, struct mc_arena *a, const 
 		o = mc_state_object(&m->state, &name);
 		out->exists = o && o->complete;
 		if (out->exists && protect)
-			lease(m, &name, &res);
+			lease(m, &name, client, &res);
 	}
 	mc_master_count(m, MC_COUNT_EXIST, res.code);
 	out->status = mc_service_status(a, &res);
@@ -63,7 +68,8 @@ static V1(ExistReply) *exist_one(struct mc_master *m, struct mc_arena *a, const 
 
 static void exist_key(V1(Master_Service) *base, const V1(KeyRequest) *in, V1(ExistReply_Closure) done, void *call)
 {
-	done(exist_one(mc_service_master(base), mc_rpc_call_arena(call), in->tenant, &in->key, in->lease), call);
+	done(exist_one(mc_service_master(base), mc_rpc_call_arena(call), in->tenant, &in->key, &in->client_uuid,
+		       in->lease), call);
 }
 
 static void batch_exist_key(V1(Master_Service) *base, const V1(BatchKeyRequest) *in, V1(BatchExistReply_Closure) done,
@@ -78,7 +84,8 @@ static void batch_exist_key(V1(Master_Service) *base, const V1(BatchKeyRequest) 
 	mooncake__v1__batch_exist_reply__init(&out);
 	out.results = mc_arena_alloc(a, in->n_keys, sizeof(*out.results));
 	for (i = 0; out.results && i < in->n_keys; i++) {
-		out.results[i] = exist_one(mc_service_master(base), a, in->tenant, &in->keys[i], in->lease);
+		out.results[i] = exist_one(mc_service_master(base), a, in->tenant, &in->keys[i], &in->client_uuid,
+					   in->lease);
 		if (!out.results[i])
 			break;
 	}
@@ -145,7 +152,7 @@ static int write_replicas(struct mc_master *m, struct mc_arena *a, const struct 
 }
 
 static V1(GetReplicaListReply) *get_one(struct mc_master *m, struct mc_arena *a, const char *tenant,
-					const ProtobufCBinaryData *key)
+					const ProtobufCBinaryData *key, const ProtobufCBinaryData *client)
 {
 	V1(GetReplicaListReply) *out = mc_arena_alloc(a, 1, sizeof(*out));
 	struct mc_result res = { 0 };
@@ -155,7 +162,7 @@ static V1(GetReplicaListReply) *get_one(struct mc_master *m, struct mc_arena *a,
 	if (!out)
 		return NULL;
 	mooncake__v1__get_replica_list_reply__init(out);
-	if (!mc_scoped_set(&name, tenant, key, &res) && !lease(m, &name, &res)) {
+	if (!mc_scoped_set(&name, tenant, key, &res) && !lease(m, &name, client, &res)) {
 		const struct mc_object *o = mc_state_object(&m->state, &name);
 
 		n = write_replicas(m, a, o, &out->replicas);
@@ -176,7 +183,7 @@ static V1(GetReplicaListReply) *get_one(struct mc_master *m, struct mc_arena *a,
 static void get_replica_list(V1(Master_Service) *base, const V1(KeyRequest) *in,
 			     V1(GetReplicaListReply_Closure) done, void *call)
 {
-	done(get_one(mc_service_master(base), mc_rpc_call_arena(call), in->tenant, &in->key), call);
+	done(get_one(mc_service_master(base), mc_rpc_call_arena(call), in->tenant, &in->key, &in->client_uuid), call);
 }
 
 static void batch_get_replica_list(V1(Master_Service) *base, const V1(BatchKeyRequest) *in,
@@ -191,7 +198,7 @@ static void batch_get_replica_list(V1(Master_Service) *base, const V1(BatchKeyRe
 	mooncake__v1__batch_get_replica_list_reply__init(&out);
 	out.results = mc_arena_alloc(a, in->n_keys, sizeof(*out.results));
 	for (i = 0; out.results && i < in->n_keys; i++) {
-		out.results[i] = get_one(mc_service_master(base), a, in->tenant, &in->keys[i]);
+		out.results[i] = get_one(mc_service_master(base), a, in->tenant, &in->keys[i], &in->client_uuid);
 		if (!out.results[i])
 			break;
 	}
@@ -323,7 +330,8 @@ static V1(PutStartReply) *put_extend_one(struct mc_master *m, struct mc_arena *a
 	if (!out)
 		return NULL;
 	mooncake__v1__put_start_reply__init(out);
-	if (!mc_uuid_check("client_uuid", &in->client_uuid, &res) && !mc_scoped_set(&name, in->tenant, &in->key, &res)) {
+	if (!mc_uuid_check("client_uuid", &in->client_uuid, &res) &&
+	    !mc_scoped_set(&name, in->tenant, &in->key, &res)) {
 		memcpy(op.client, in->client_uuid.data, MC_UUID_LEN);
 		op.name = &name;
 		if (!mc_master_submit(m, &op, &res))

@@ -15,6 +15,7 @@ void mc_state_init(struct mc_state *s, const struct mc_state_config *cfg)
 	s->nodes_version = cfg->nodes_version;
 	mc_table_init(&s->table, cfg->seed);
 	TAILQ_INIT(&s->writing);
+	mc_leases_init(&s->leases);
 }
 
 static void free_tree(struct mc_tree_node *n)
@@ -32,6 +33,7 @@ void mc_state_fini(struct mc_state *s)
 {
 	uint32_t i;
 
+	mc_leases_fini(&s->leases);
 	for (i = 0; i < MC_SHARDS; i++)
 		free_tree(s->table.root[i]);
 	for (i = 0; i < s->nsegments; i++) {
@@ -49,6 +51,13 @@ void mc_state_fini(struct mc_state *s)
 struct mc_object *mc_state_object(const struct mc_state *s, const struct mc_scoped *name)
 {
 	return (struct mc_object *)mc_table_find(&s->table, name->bytes, name->len);
+}
+
+uint64_t mc_object_protected(const struct mc_object *o)
+{
+	uint64_t named = mc_lease_end(&o->leases);
+
+	return named > o->open_until ? named : o->open_until;
 }
 
 static void dump_object(const struct mc_object *o, FILE *f)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
+#include "lease.h"
 #include "op.h"
 #include "table.h"
 
@@ -43,7 +44,9 @@ struct mc_replica {
  * @size: bytes
  * @token: the attempt that writes or wrote it
  * @put_start: when that began, or was last extended
- * @lease_until: end of the last lease granted, 0: never
+ * @lease_until: end of the last lease granted, 0: never; bytes may be read until then
+ * @open_until: end of the last lease that is nobody's in particular
+ * @leases: those of readers that named themselves
  * @client: whose attempt it is
  * @crc32c: checksum, if @has_crc32c
  * @has_crc32c: the writer gave one
@@ -55,7 +58,8 @@ struct mc_replica {
 struct mc_object {
 	struct mc_tree_node tree;
 	TAILQ_ENTRY(mc_object) writing;
-	uint64_t size, token, put_start, lease_until;
+	uint64_t size, token, put_start, lease_until, open_until;
+	struct mc_lease_list leases;
 	uint8_t client[MC_UUID_LEN];
 	uint32_t crc32c;
 	bool has_crc32c, complete;
@@ -171,6 +175,7 @@ struct mc_state_config {
  * @nodes: sorted by UUID
  * @nnodes: their number
  * @discard: ranges waiting for reuse
+ * @leases: of readers that named themselves
  * @nobjects: complete objects
  * @nwriting: unfinished writes
  * @nreplicas: replicas of both
@@ -185,6 +190,7 @@ struct mc_state {
 	struct mc_node **nodes;
 	uint32_t nnodes;
 	struct mc_discard_list discard;
+	struct mc_leases leases;
 	uint64_t nobjects, nwriting, nreplicas;
 	uint64_t nodes_version;
 };
@@ -210,6 +216,14 @@ void mc_state_fini(struct mc_state *s);
  * Return: the object or NULL.
  */
 struct mc_object *mc_state_object(const struct mc_state *s, const struct mc_scoped *name);
+
+/**
+ * mc_object_protected() - until when may an object not be removed?
+ * @o: object
+ *
+ * Return: master time, 0: nobody reads it.
+ */
+uint64_t mc_object_protected(const struct mc_object *o);
 
 /**
  * mc_state_segment() - look a segment up

@@ -60,6 +60,9 @@ static bool take_one(const struct mcnl_event *ev, struct nd_node *nd)
 	switch (ev->cmd) {
 	case MC_CMD_EVENT_SEG_GONE:
 		return take_segment(ev, nd);
+	case MC_CMD_EVENT_CLIENT_GONE:
+		nd_client_gone(nd, ev->client);
+		return false;
 	case MC_CMD_EVENT_PEER_UP:
 		nd_log(ND_INFO, "peer %s is connected", mct_uuid_text(ev->node_uuid, uuid));
 		return false;
@@ -88,6 +91,7 @@ static bool events_take(struct mcnl **events, struct nd_node *nd)
 		else if (rc == -ENOBUFS)	/* what was lost may have been about rails */
 			urgent |= nd_refresh_rails(nd) == 0;
 	} while (!rc || rc == -ENOBUFS);
+	nd_clients_tell(nd);
 	if (rc != -EAGAIN && rc != -EINTR) {
 		mcnl_close(*events);
 		*events = NULL;

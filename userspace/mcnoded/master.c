@@ -159,8 +159,22 @@ static int m_unmount(void *m, const uint8_t *client, const uint8_t *seg, char *e
 	return call_status(m, "UnmountSegment", &req.base, err);
 }
 
+static int m_clients_gone(void *m, const uint8_t *client, const uint8_t (*gone)[MC_UUID_LEN], size_t n, char *err)
+{
+	Mooncake__V1__ClientsGoneRequest req = MOONCAKE__V1__CLIENTS_GONE_REQUEST__INIT;
+	ProtobufCBinaryData clients[ND_GONE_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		clients[i] = bytes(gone[i], MC_UUID_LEN);
+	req.client_uuid = bytes(client, MC_UUID_LEN);
+	req.clients = clients;
+	req.n_clients = n;
+	return call_status(m, "ClientsGone", &req.base, err);
+}
+
 const struct nd_master_ops nd_master_grpc = {
 	.ping = m_ping,
 	.mount = m_mount,
 	.unmount = m_unmount,
+	.clients_gone = m_clients_gone,
 };

@@ -327,6 +327,24 @@ bool nd_segment_gone(struct nd_node *nd, const uint8_t *seg_uuid)
 	return true;
 }
 
+void nd_client_gone(struct nd_node *nd, const uint8_t *client)
+{
+	if (nd->n_gone == ND_GONE_MAX)
+		nd_clients_tell(nd);
+	memcpy(nd->gone[nd->n_gone++], client, MC_UUID_LEN);
+}
+
+void nd_clients_tell(struct nd_node *nd)
+{
+	char err[ND_TEXT] = "";
+
+	if (nd->n_gone && nd->link == ND_LINK_UP &&
+	    nd->m->clients_gone(nd->mctx, nd->client, nd->gone, nd->n_gone, err))
+		nd_log(ND_WARN, "master %s: %zu clients are gone: %s; their leases run out", nd->cfg->master,
+		       nd->n_gone, err);
+	nd->n_gone = 0;
+}
+
 int nd_stop(struct nd_node *nd)
 {
 	char err[ND_TEXT] = "";

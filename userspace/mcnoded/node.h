@@ -18,6 +18,7 @@
 #define ND_PING_NS		1000000000ULL	/* between two pings */
 #define ND_BACKOFF_MAX_NS	2000000000ULL	/* longest pause without the master; a clock is good for 5 s */
 #define ND_PEER_GRACE_NS	30000000000ULL	/* a peer that the master does not name is kept so long */
+#define ND_GONE_MAX		256	/* clients told of in one call */
 #define ND_TEXT			512
 
 /**
@@ -90,6 +91,7 @@ struct nd_master_ops {
 	int (*mount)(void *m, const uint8_t *client, const uint8_t *node, const struct mcnl_pool *pool,
 		     bool inherited, char *err);
 	int (*unmount)(void *m, const uint8_t *client, const uint8_t *seg, char *err);
+	int (*clients_gone)(void *m, const uint8_t *client, const uint8_t (*gone)[MC_UUID_LEN], size_t n, char *err);
 };
 
 /**
@@ -131,6 +133,8 @@ enum nd_link { ND_LINK_NEW, ND_LINK_UP, ND_LINK_DOWN };
  * @backoff: pause before the next try
  * @version: list of nodes that is installed
  * @epoch: the master's clock epoch
+ * @gone: clients that have ended, for the master
+ * @n_gone: how many
  * @peers: installed peers
  * @n_peers: how many
  * @errmsg: why nd_setup() failed
@@ -156,6 +160,8 @@ struct nd_node {
 	uint64_t backoff;
 	uint64_t version;
 	uint64_t epoch;
+	uint8_t gone[ND_GONE_MAX][MC_UUID_LEN];
+	size_t n_gone;
 	struct nd_peer *peers;
 	size_t n_peers;
 	char errmsg[ND_TEXT];
@@ -194,6 +200,12 @@ int nd_refresh_rails(struct nd_node *nd);
 
 /** nd_segment_gone() - the kernel withdrew a segment of this node; true when it was the pool, which is made anew */
 bool nd_segment_gone(struct nd_node *nd, const uint8_t *seg_uuid);
+
+/** nd_client_gone() - a client of the master on this node has ended; told with the next nd_clients_tell() */
+void nd_client_gone(struct nd_node *nd, const uint8_t *client);
+
+/** nd_clients_tell() - tell the master which clients have ended; one that does not hear it lets their leases run out */
+void nd_clients_tell(struct nd_node *nd);
 
 /** nd_stop() - unmount, and destroy the pool when configured so; 0, or -1 after logging what failed */
 int nd_stop(struct nd_node *nd);

@@ -40,6 +40,7 @@ static const struct nla_policy policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_RAIL] = { .type = NLA_NESTED },
 	[MC_ATTR_EPOCH] = { .type = NLA_U64 },
 	[MC_ATTR_SEG_UUID] = { .minlen = MC_UUID_LEN, .maxlen = MC_UUID_LEN },
+	[MC_ATTR_CLIENT_UUID] = { .minlen = MC_UUID_LEN, .maxlen = MC_UUID_LEN },
 	[MC_ATTR_NAME] = { .type = NLA_STRING },
 	[MC_ATTR_LEN] = { .type = NLA_U64 },
 	[MC_ATTR_NUMA_NODE] = { .type = NLA_U32 },

@@ -306,7 +306,8 @@ struct mcnl_buf {
  * @remote_addr: its address, with @remote_rail
  * @remote_port: its port
  * @buf_id: buffer it is about, or 0
- * @pid: process that owned the buffer or the segment, or 0
+ * @client: client of the master it is about, or zero
+ * @pid: process that owned the buffer, the segment or the client's file, or 0
  * @uid: its user
  * @len: bytes of the buffer
  * @dev: RDMA device of the rail, or empty
@@ -320,6 +321,7 @@ struct mcnl_event {
 	uint32_t reason;
 	uint8_t node_uuid[MC_UUID_LEN];
 	uint8_t seg_uuid[MC_UUID_LEN];
+	uint8_t client[MC_UUID_LEN];
 	uint32_t rail_id;
 	uint32_t remote_rail;
 	struct mcnl_addr remote_addr;

@@ -162,6 +162,7 @@ void mcnl_get_event(int cmd, struct nlattr **tb, struct mcnl_event *ev)
 	ev->cmd = cmd;
 	get_uuid(tb, MC_ATTR_NODE_UUID, ev->node_uuid);
 	get_uuid(tb, MC_ATTR_SEG_UUID, ev->seg_uuid);
+	get_uuid(tb, MC_ATTR_CLIENT_UUID, ev->client);
 	ev->seq = get_u64(tb, MC_ATTR_SEQ);
 	ev->time_ns = get_u64(tb, MC_ATTR_TIME);
 	ev->reason = get_u32(tb, MC_ATTR_REASON);

@@ -101,6 +101,7 @@ static const struct call calls[] = {
 			   { 0, 0, END } } },
 	{ MC_IOC_BATCH, { F(mc_batch_info, flags, ZERO), F(mc_batch_info, batch, SMALL), F(mc_batch_info, resv, ZERO),
 			  { 0, 0, END } } },
+	{ MC_IOC_CLIENT, { F(mc_client, flags, ZERO), F(mc_client, uuid, NODE), { 0, 0, END } } },
 	{ MC_IOC_EVENTFD, { F(mc_eventfd, fd, EFD), F(mc_eventfd, flags, ZERO), F(mc_eventfd, resv, ZERO),
 			    { 0, 0, END } } },
 };

@@ -390,6 +390,15 @@ unsigned int fk_grants(struct fake_kernel *fk)
 	return n;
 }
 
+static int name_client(struct fake_kernel *fk, const struct mc_client *c)
+{
+	RULE(c->size == sizeof(*c) && !c->flags);
+	if (fk->client_err)
+		return fk->client_err;
+	memcpy(fk->client, c->uuid, MC_UUID_LEN);
+	return 0;
+}
+
 static int fk_ioctl(void *ctx, unsigned long cmd, void *arg)
 {
 	struct fake_kernel *fk = ctx;
@@ -415,6 +424,8 @@ static int fk_ioctl(void *ctx, unsigned long cmd, void *arg)
 		rc = grant_add(fk, arg);
 	else if (cmd == MC_IOC_GRANT_DEL)
 		rc = grant_del(fk, arg);
+	else if (cmd == MC_IOC_CLIENT)
+		rc = name_client(fk, arg);
 	pthread_mutex_unlock(&fk->lock);
 	return rc;
 }

@@ -62,6 +62,8 @@ struct fake_kernel {
 	uint32_t cq_tail;
 	struct fk_held held[FK_HELD];
 	unsigned int n_held;
+	int client_err;			/* naming a client ends with this */
+	uint8_t client[MC_UUID_LEN];
 	/* what it reports */
 	uint8_t node_uuid[MC_UUID_LEN];
 	uint16_t abi_major;

@@ -90,7 +90,8 @@ static ProtobufCBinaryData grant(const struct fake_master *fm, const struct fk_s
 {
 	uint64_t life_ms = o->complete ? fm->lease_ms : fm->attempt_ms;
 	struct mc_grant g = {
-		.off = o->replicas[i].offset, .len = o->size, .not_after = fm->grants_end ? mc_now_ns() + life_ms * 1000000 : UINT64_MAX,
+		.off = o->replicas[i].offset, .len = o->size,
+		.not_after = fm->grants_end ? mc_now_ns() + life_ms * 1000000 : UINT64_MAX,
 		.rights = o->complete ? MC_GRANT_R : MC_GRANT_W,
 	};
 	static const uint8_t key[MC_GRANT_KEY];
@@ -330,6 +331,9 @@ static ProtobufCMessage *batch_where(struct fake_master *fm, const Mooncake__V1_
 	size_t i;
 
 	RESULTS(q->n_keys);
+	fm->reader_len = q->client_uuid.len;
+	if (q->client_uuid.len == MC_UUID_LEN)
+		memcpy(fm->reader, q->client_uuid.data, MC_UUID_LEN);
 	if (fm->before_list)
 		fm->before_list(fm);
 	for (i = 0; i < r->n_results; i++)

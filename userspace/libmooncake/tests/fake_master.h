@@ -50,6 +50,8 @@ struct fake_master {
 	bool stuck_list;
 	void (*before_list)(struct fake_master *fm);	/* called before GetReplicaList is answered */
 	/* what happened */
+	uint8_t reader[MC_UUID_LEN];				/* of the last look-up */
+	size_t reader_len;
 	unsigned int extensions;
 	unsigned int starts, ends, revokes, queries, lists;	/* items */
 	unsigned int quiesced;					/* revokes that said so */

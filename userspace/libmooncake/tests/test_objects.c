@@ -172,9 +172,36 @@ static void opening(void **state)
 	mc_store_close(NULL);
 }
 
+/* A reader names itself only where the kernel tells of its end. */
+static void c31_readers_have_a_name(void **state)
+{
+	struct env *e = setup();
+	struct mc_store_config cfg;
+	struct fake_master *fm = fm_new(e->fk);
+	struct mc_store *s;
+
+	(void)state;
+	fm_add(e->fm, "k", 1000, 1);
+	assert_int_equal(get(e, "k", 0, 1000, NULL), 0);
+	assert_int_equal(e->fm->reader_len, MC_UUID_LEN);
+	assert_memory_equal(e->fm->reader, e->fk->client, MC_UUID_LEN);
+	assert_memory_equal(e->fm->reader, e->s->client_uuid, MC_UUID_LEN);
+	e->fk->client_err = -EEXIST;
+	mc_store_config_init(&cfg);
+	fm_add(fm, "k", 1000, 1);
+	assert_int_equal(mc_store_open_with(&cfg, e->dev, &fm_ops, fm, &s, &e->err), 0);
+	assert_int_equal(mc_store_get(s, "k", 1, e->buf, 0, 1000, NULL, &e->res, &e->err), 0);
+	assert_int_equal(fm->reader_len, 0);
+	mc_store_close(s);
+	fm_free(fm);
+	teardown(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		{ "C-31 a reader has a name where the kernel tells of its end", c31_readers_have_a_name, NULL, NULL,
+		  NULL },
 		cmocka_unit_test(bad_items),
 		cmocka_unit_test(listing),
 		cmocka_unit_test(exist_remove_stat),

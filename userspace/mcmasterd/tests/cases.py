@@ -374,6 +374,58 @@ def numbers():
         eq([x.name for x in c.ListSegments(name="pool2").segments], ["pool2"], "one segment by name")
 
 
+def c31():
+    """Leases end with their readers; the bytes that a grant may still read stay where they are."""
+    with Master("--lease-ttl-ms", "20000") as m:
+        c = m.client()
+        mounted(c)
+        with Keepalive(c):
+            place = put(c, b"k", MIB).replicas[0]
+            for who in "AB":
+                ok(c.GetReplicaList(key=b"k", client_uuid=uuid(who)))
+                ok(c.GetReplicaList(key=b"k", client_uuid=uuid(who)))
+            eq(c.MasterStatus().leases, 2, "leases of two readers")
+            code(c.Remove(key=b"k"), -706)
+            code(c.ClientsGone(client_uuid=uuid("Z"), clients=[uuid("A")]), -103)
+            ok(c.ClientsGone(client_uuid=uuid("C", 1), clients=[uuid("A"), uuid("Q")]))
+            code(c.Remove(key=b"k"), -706)
+            eq(c.MasterStatus().leases, 1, "leases when A is gone")
+            ok(c.ClientsGone(client_uuid=uuid("C", 1), clients=[uuid("B")]))
+            eq(c.MasterStatus().leases, 0, "leases when both are gone")
+            # A call that A made before it died, and that comes only now.
+            ok(c.GetReplicaList(key=b"k", client_uuid=uuid("A")))
+            ok(c.BatchGetReplicaList(keys=[b"k"], client_uuid=uuid("B")).results[0])
+            eq(c.MasterStatus().leases, 0, "leases after late calls")
+            ok(c.Remove(key=b"k"))
+            eq(c.MasterStatus().waiting, MIB, "bytes that a grant may still reach")
+            true(put(c, b"other", MIB).replicas[0].offset != place.offset, "a range was reused under a grant")
+            # Without a name a lease lasts its time, whoever is gone.
+            put(c, b"l")
+            ok(c.GetReplicaList(key=b"l"))
+            ok(c.ClientsGone(client_uuid=uuid("C", 1), clients=[uuid("A")]))
+            code(c.Remove(key=b"l"), -706)
+            ok(c.Remove(key=b"l", force=True))
+            code(c.GetReplicaList(key=b"other", client_uuid=b"short"), -600)
+
+
+def c31_by_time():
+    """A reader's lease ends by its time as well, and its object takes it along."""
+    with Master("--lease-ttl-ms", "1500") as m:
+        c = m.client()
+        mounted(c)
+        with Keepalive(c):
+            put(c, b"k")
+            put(c, b"l")
+            for who in ("A", "B"):
+                ok(c.GetReplicaList(key=b"k", client_uuid=uuid(who)))
+                ok(c.GetReplicaList(key=b"l", client_uuid=uuid(who)))
+            eq(c.MasterStatus().leases, 4, "leases")
+            ok(c.Remove(key=b"l", force=True))
+            eq(c.MasterStatus().leases, 2, "leases without the removed object's")
+            wait(lambda: c.MasterStatus().leases == 0, "a lease that has ended is counted for ever")
+            ok(c.Remove(key=b"k"))
+
+
 if __name__ == "__main__":
     run(("C-1 an abandoned write blocks its key for 3 s and its space for 8 s", c1_taken_over),
         ("C-1 an abandoned write vanishes with no traffic at all", c1_vanishes),
@@ -386,6 +438,8 @@ if __name__ == "__main__":
         ("listing is sorted, by prefix, in pages", listing),
         ("what is out of bounds is refused and leaves nothing", bounds),
         ("leases protect, and only readers take them", leases),
+        ("C-31 leases end with their readers", c31),
+        ("C-31 and by their time", c31_by_time),
         ("C-90 exactly the asked address is bound", c90_listen),
         ("C-90 bad addresses are refused by name", c90_refused),
         ("flags are checked and shown", c94_flags),

@@ -39,6 +39,9 @@ struct master {
 	int pings, mounts, unmounts;
 	uint8_t mounted[MC_UUID_LEN];
 	size_t announced_rails;
+	int gone_calls, fail_gone;
+	size_t n_gone;
+	uint8_t last_gone[MC_UUID_LEN];
 };
 
 static struct kernel kern;
@@ -283,7 +286,20 @@ static int f_unmount(void *m, const uint8_t *client, const uint8_t *seg, char *e
 	return 0;
 }
 
-static const struct nd_master_ops fake_master = { f_ping, f_mount, f_unmount };
+static int f_clients_gone(void *m, const uint8_t *client, const uint8_t (*gone)[MC_UUID_LEN], size_t n, char *err)
+{
+	struct master *f = m;
+
+	assert_memory_equal(client, nd.client, MC_UUID_LEN);
+	f->gone_calls++;
+	f->n_gone += n;
+	memcpy(f->last_gone, gone[n - 1], MC_UUID_LEN);
+	if (f->fail_gone)
+		strcpy(err, "as the test wants");
+	return f->fail_gone;
+}
+
+static const struct nd_master_ops fake_master = { f_ping, f_mount, f_unmount, f_clients_gone };
 
 /* ---- set-up ---- */
 
@@ -673,6 +689,38 @@ static void test_pool_destroyed(void **state)
 	assert_false(nd_segment_gone(&nd, before));
 }
 
+static void c31_dead_readers(void **state)
+{
+	uint8_t client[MC_UUID_LEN] = { 7 };
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(nd_setup(&nd), 0);
+	/* No master yet: their leases run out. */
+	nd_client_gone(&nd, client);
+	nd_clients_tell(&nd);
+	assert_int_equal(mast.gone_calls, 0);
+	nd_tick(&nd);
+	nd_clients_tell(&nd);
+	assert_int_equal(mast.gone_calls, 0);
+	/* What one look at the events has brought goes together, in calls of a size that the master takes. */
+	for (i = 0; i < ND_GONE_MAX + 3; i++) {
+		client[1] = (uint8_t)i;
+		nd_client_gone(&nd, client);
+	}
+	nd_clients_tell(&nd);
+	assert_int_equal(mast.gone_calls, 2);
+	assert_int_equal(mast.n_gone, ND_GONE_MAX + 3);
+	assert_memory_equal(mast.last_gone, client, MC_UUID_LEN);
+	/* One that fails is said once. */
+	mast.fail_gone = -900;
+	nd_client_gone(&nd, client);
+	nd_clients_tell(&nd);
+	nd_clients_tell(&nd);
+	assert_int_equal(mast.gone_calls, 3);
+	assert_non_null(strstr(last_log, "as the test wants"));
+}
+
 static void test_stop(void **state)
 {
 	(void)state;
@@ -698,6 +746,7 @@ int main(void)
 		T(test_refused_peer_is_asked_for_again), T(test_clock), T(test_inherited_pool),
 		T(test_key_is_read_again), T(test_master_down), T(test_wrong_device), T(test_module_reloaded),
 		T(test_pool_destroyed), T(test_stop),
+		{ "C-31 the master hears of dead readers", c31_dead_readers, setup, teardown, NULL },
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Rules that hold for every ioctl and for every netlink command. */
 #include <linux/capability.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
@@ -15,7 +16,7 @@ struct call {
 };
 
 static const struct call calls[] = {
-	{ "INFO", MC_IOC_INFO, sizeof(struct mc_info) },
+	{ "INFO", MC_IOC_INFO, offsetof(struct mc_info, max_buf_batch) },
 	{ "BUF_REG", MC_IOC_BUF_REG, sizeof(struct mc_buf_reg) },
 	{ "BUF_UNREG", MC_IOC_BUF_UNREG, sizeof(struct mc_handle) },
 	{ "SEG_OPEN", MC_IOC_SEG_OPEN, sizeof(struct mc_seg_open) },
@@ -23,6 +24,7 @@ static const struct call calls[] = {
 	{ "RING_SETUP", MC_IOC_RING_SETUP, sizeof(struct mc_ring_setup) },
 	{ "ENTER", MC_IOC_ENTER, sizeof(struct mc_enter) },
 	{ "EVENTFD", MC_IOC_EVENTFD, sizeof(struct mc_eventfd) },
+	{ "CLIENT", MC_IOC_CLIENT, sizeof(struct mc_client) },
 };
 
 #define N_CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -162,6 +164,22 @@ TEST_F(abi, info_tells_the_limits)
 	EXPECT_EQ(65536, i.slice_bytes);
 	EXPECT_EQ(60 * SEC, i.default_timeout_ns);
 	EXPECT_EQ(MC_MAX_REQ_LEN, i.max_req_len);
+	EXPECT_EQ(MC_MAX_GRANTS, i.max_grants);
+	/* Each of them is the file's of the same name. */
+#define SAME(limit) EXPECT_EQ(mc_read_number(MC_SYSFS "limits/" #limit), (int64_t)i.limit)
+	SAME(max_ring_entries);
+	SAME(max_buffers);
+	SAME(max_buf_batch);
+	SAME(max_segments);
+	SAME(max_exports);
+	SAME(max_export_bufs);
+	SAME(max_grants);
+	SAME(max_grant_batch);
+	SAME(max_batches_kept);
+	SAME(max_buf_len);
+	SAME(max_req_len);
+	SAME(max_timeout_ns);
+	SAME(slice_bytes);
 	/* What the first call left in the structure is no reason to refuse the second. */
 	EXPECT_EQ(0, mc_ioctl(fd, MC_IOC_INFO, &i));
 }

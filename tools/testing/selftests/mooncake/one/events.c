@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Events: what is said when buffers and segments go, how soon, and that a listener notices what it missed. */
 #include "kselftest_harness.h"
-#include "mcdev.h"
-#include "mcnl.h"
+#include "mcone.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #define MB (1ull << 20)
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
 
 static uint64_t now_us(clockid_t clock)
 {
@@ -92,6 +88,32 @@ TEST_F_TIMEOUT(listener, a_killed_process_is_told_within_100_ms, 60)
 	printf("# %d rounds: %llu us on average, %llu us at worst, limit %d ms\n", rounds,
 	       (unsigned long long)(sum / (uint64_t)rounds), (unsigned long long)worst, limit);
 	EXPECT_LE(worst, (uint64_t)limit * 1000);
+}
+
+/* The name goes with the file, not with a descriptor or the process that gave it. */
+TEST_F(listener, C31_the_end_of_a_named_client_is_told_once)
+{
+	int fd = open("/dev/mooncake", O_RDWR | O_CLOEXEC), other;
+	struct mc_client c = { .size = sizeof(c), .uuid = { 1, 2, 3 } }, zero = { .size = sizeof(zero) };
+
+	EXPECT_EQ(-EINVAL, mc_ioctl(fd, MC_IOC_CLIENT, &zero));
+	zero.flags = 1;
+	zero.uuid[0] = 1;
+	EXPECT_EQ(-EINVAL, mc_ioctl(fd, MC_IOC_CLIENT, &zero));
+	EXPECT_EQ(0, mc_ioctl(fd, MC_IOC_CLIENT, &c));
+	EXPECT_EQ(0, mc_ioctl(fd, MC_IOC_CLIENT, &c));
+	zero.flags = 0;
+	EXPECT_EQ(-EEXIST, mc_ioctl(fd, MC_IOC_CLIENT, &zero));
+	other = dup(fd);
+	close(fd);
+	EXPECT_EQ(-ETIME, mcnl_event_next(self->fd, 100, self->buf, sizeof(self->buf)));
+	close(other);
+	ASSERT_EQ(MC_CMD_EVENT_CLIENT_GONE, mcnl_event_next(self->fd, 10000, self->buf, sizeof(self->buf)));
+	EXPECT_EQ((uint64_t)getpid(), number(self->buf, MC_ATTR_PID));
+	EXPECT_EQ((uint64_t)MC_REASON_EXIT, number(self->buf, MC_ATTR_REASON));
+	/* A file that named none ends without a word. */
+	close(open("/dev/mooncake", O_RDWR | O_CLOEXEC));
+	EXPECT_EQ(-ETIME, mcnl_event_next(self->fd, 100, self->buf, sizeof(self->buf)));
 }
 
 TEST_F(listener, unregistering_is_told_in_order_with_time_and_number)

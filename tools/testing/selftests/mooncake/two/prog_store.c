@@ -5,19 +5,24 @@
  *
  *	prog_store read ADDR PORT MASTER                       serves until it is killed
  *	prog_store write ADDR PORT MASTER SEGMENT WRITERS ROUNDS SEED
+ *	prog_store kill MASTER READERS SEED
  *
  * write: prints "rounds=N bad=N"; exit status 0 when every object was read whole the first time.
+ * kill: processes read an object and are killed; prints "got=N removed_ms=N", how often it was read and how long after
+ * the last kill it could be removed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "userspace/libmooncake/include/mooncake/store.h"
@@ -262,11 +267,87 @@ static int writers(unsigned int n)
 	return done != n * rounds || bad;
 }
 
+/* ---- readers that are killed ---- */
+
+#define KILL_KEY	"killed-readers"
+
+static void read_until_killed(atomic_uint *got)
+{
+	struct mc_store *store;
+	struct mc_buf *buf;
+	uint8_t *mem;
+
+	store = open_store(&mem, &buf);
+	for (;;)
+		if (!mc_store_get(store, KILL_KEY, strlen(KILL_KEY), buf, 0, BIG, NULL, NULL, NULL))
+			atomic_fetch_add(got, 1);
+}
+
+/* Each at a moment of its own, from before it has opened the device to long after its first read. */
+static void kill_readers(unsigned int n, atomic_uint *got)
+{
+	pid_t *pids = calloc(n, sizeof(*pids));
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		pids[i] = fork();
+		if (!pids[i])
+			read_until_killed(got);
+	}
+	for (i = 0; i < n; i++) {
+		if (pids[i] < 0)
+			die("starting a reader", NULL);
+		usleep(random() % 200000);
+		if (i == n / 2)
+			while (!atomic_load(got))
+				usleep(10000);
+		kill(pids[i], SIGKILL);
+	}
+	for (i = 0; i < n; i++)
+		waitpid(pids[i], NULL, 0);
+	free(pids);
+}
+
+static int killer(unsigned int n)
+{
+	atomic_uint *got = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct mc_store *store;
+	struct mc_error err;
+	struct mc_buf *buf;
+	uint8_t *mem;
+	uint64_t t0;
+	int rc;
+
+	store = open_store(&mem, &buf);
+	fill(mem, BIG, first_seed);
+	if (mc_store_put(store, KILL_KEY, strlen(KILL_KEY), buf, 0, BIG, NULL, NULL, &err))
+		die("put", &err);
+	kill_readers(n, got);
+	t0 = mc_now_ns();
+	do {
+		rc = mc_store_remove(store, KILL_KEY, strlen(KILL_KEY), false, NULL, &err);
+		if (rc == MC_EOBJECT_HAS_LEASE)
+			usleep(5000);
+	} while (rc == MC_EOBJECT_HAS_LEASE);
+	if (rc)
+		die("remove", &err);
+	printf("got=%u removed_ms=%" PRIu64 "\n", atomic_load(got), (mc_now_ns() - t0) / 1000000);
+	mc_store_close(store);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 5 && !strcmp(argv[1], "kill")) {
+		master = argv[2];
+		first_seed = strtoull(argv[4], NULL, 10);
+		srandom(first_seed);
+		return killer(atoi(argv[3]));
+	}
 	if (argc < 5 || (strcmp(argv[1], "read") && argc != 9)) {
 		fprintf(stderr, "prog_store read ADDR PORT MASTER\n"
-				"prog_store write ADDR PORT MASTER SEGMENT WRITERS ROUNDS SEED\n");
+				"prog_store write ADDR PORT MASTER SEGMENT WRITERS ROUNDS SEED\n"
+				"prog_store kill MASTER READERS SEED\n");
 		return 2;
 	}
 	addr = argv[2];

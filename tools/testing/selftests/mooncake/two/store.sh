@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 share=$MC_B/vm/$MCVM_SET/share
-plan 17
+plan 19
 
 reset_nodes || note "reset failed"
 ok "a cluster comes up" cluster 64M
@@ -84,6 +84,17 @@ assert a[0][4] == 3, a
 PY
 }
 ok "a stock gRPC client sees the replicas that mcctl sees" same
+
+# Leases last 10 s; those of processes that die end when their kernel says so.
+readers=$([ -n "${MC_LONG:-}" ] && [ "${MC_LONG:-0}" != 0 ] && echo 50 || echo 20)
+mc 120 2 "$MC_B/selftests/two/prog_store" kill 10.77.0.1:50051 "$readers" 31 > "$TMP/kill" 2>&1
+sed 's/^/# /' "$TMP/kill"
+# However slow the machine is, well before the lease is over.
+limit=$((MC_TIME_SCALE < 6 ? 1000 * MC_TIME_SCALE : 6000))
+soon() { [ "$(sed -n 's/.*removed_ms=\([0-9]*\).*/\1/p' "$TMP/kill")" -le $limit ]; }
+ok "C-31 what $readers killed readers protected is removed within a second" soon
+no_leases() { [ "$(ctl 1 --json master status | grep -c '"leases": 0')" = 1 ]; }
+ok "C-31 and no lease is left" no_leases
 
 # Reading k2 took a lease of 10 s: until its end removing is refused.
 removed() { ctl 2 object rm k2 2> "$TMP/err"; }
