@@ -179,6 +179,7 @@ int mc_topo_show_pci(struct mc_rail *rail, char *buf)
 	mc_rail_place(rail, &from);
 	for_each_pci_dev(pdev)
 		if (has_memory(rail, pdev))
-			n += sysfs_emit_at(buf, n, "%s%s=%u", n ? " " : "", pci_name(pdev), pci_weight(rail, &from, pdev));
+			n += sysfs_emit_at(buf, n, "%s%s=%u", n ? " " : "", pci_name(pdev),
+					   pci_weight(rail, &from, pdev));
 	return n + sysfs_emit_at(buf, n, "\n");
 }

@@ -19,7 +19,7 @@ static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47,
 static const uint8_t cluster[16] = { 9 };
 
 enum kind { NONE, U16, U32, S32, U64, UUID, BIN32, NAME, DEV, ADDR, NEST_RAILS, RAILID, SEGID, SIZE, HOOK, ZERO64, SMALL,
-	    SLICE_SIZE };
+	    SLICE_SIZE, PCI };
 
 /* What a valid value of each attribute looks like; others are numbers or bytes. */
 static const uint8_t kinds[MC_ATTR_MAX + 1] = {
@@ -30,7 +30,7 @@ static const uint8_t kinds[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_RAIL] = NEST_RAILS, [MC_ATTR_EPOCH] = U64, [MC_ATTR_SEG_UUID] = SEGID, [MC_ATTR_NAME] = NAME,
 	[MC_ATTR_LEN] = SIZE, [MC_ATTR_NUMA_NODE] = S32, [MC_ATTR_PAGE_SIZE] = U32, [MC_ATTR_VALUE] = ZERO64,
 	[MC_ATTR_SLICE_BYTES] = SLICE_SIZE, [MC_ATTR_TAIL_BYTES] = SLICE_SIZE, [MC_ATTR_TOS] = SMALL,
-	[MC_ATTR_SERVICE_LEVEL] = SMALL, [MC_ATTR_WEIGHT] = SMALL,
+	[MC_ATTR_SERVICE_LEVEL] = SMALL, [MC_ATTR_WEIGHT] = SMALL, [MC_ATTR_PCI_DEVICE] = PCI,
 };
 
 struct command {
@@ -59,6 +59,7 @@ static const struct command commands[] = {
 	{ MC_CMD_STAT_GET, { 0 }, true, true },
 	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_SLICE_BYTES, MC_ATTR_TAIL_BYTES, MC_ATTR_TOS, MC_ATTR_SERVICE_LEVEL,
 			     MC_ATTR_WEIGHT, MC_ATTR_NUMA_NODE }, false, false },
+	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_PCI_DEVICE, MC_ATTR_WEIGHT }, false, false },
 	{ MC_CMD_SEG_GET, { 0 }, true, true },
 };
 
@@ -159,6 +160,7 @@ static int value(struct fuzz_rng *r, enum kind kind, uint8_t *out)
 	case BIN32: return bytes(r, out, key, 32);
 	case DEV: return bytes(r, out, "rxe0", 5);
 	case ADDR: return an_address(r, out);
+	case PCI: return bytes(r, out, pick(r, 2) ? "0000:00:00.0" : "0000:00:01.0", 13);
 	case NAME: return a_name(r, out);
 	default: return number(r, out, 4, rnd(r));
 	}
