@@ -8,8 +8,7 @@
 sys=/sys/class/misc/mooncake
 share=$MC_B/vm/$MCVM_SET/share
 
-# Only the nodes' silence would be found out slowly: after 20 pings of 500 ms.
-fresh idle_ms=2000 ping_ms=500 ping_miss=20 || echo "# setting up failed"
+fresh idle_ms=2000 ping_ms=500 || echo "# setting up failed"
 qps() { objects "$1" | tr ' ' '\n' | sed -n 's/^qp=//p'; }
 none="$(qps 1) $(qps 2)"
 s=$(x 2 pool p 4194304)
@@ -31,6 +30,9 @@ ok "connections in use are kept" grep "end=OK" "$OUT/idle.out"
 
 # ---- goodbye ----
 
+# A node's silence would be found out slowly: after 20 pings of 500 ms.
+fresh ping_ms=500 ping_miss=20 || echo "# setting up failed"
+s=$(x 2 pool p 4194304)
 t=$(x 1 pool t 1048576)
 x 2 put "$N1" "$t" 0 65536 1 > /dev/null
 x 1 put "$N2" "$s" 0 65536 1 > /dev/null
