@@ -11,8 +11,8 @@
 
 struct call {
 	const char *name;
-	unsigned long cmd;
-	uint32_t size;
+	unsigned long cmd;	/* with the size of the newest structure */
+	uint32_t size;		/* of the first version */
 };
 
 static const struct call calls[] = {
@@ -84,9 +84,11 @@ TEST_F(abi, longer_with_nonzero_tail_is_E2BIG)
 	size_t i;
 
 	for (i = 0; i < N_CALLS; i++) {
+		uint32_t newest = _IOC_SIZE(calls[i].cmd);
+
 		memset(page, 0, sizeof(page));
-		page[calls[i].size / 4 + 3] = 1;
-		EXPECT_EQ(-E2BIG, call(&calls[i], calls[i].size + 64));
+		page[newest / 4 + 3] = 1;
+		EXPECT_EQ(-E2BIG, call(&calls[i], newest + 64));
 		memset(page, 0, sizeof(page));
 		EXPECT_EQ(-E2BIG, call(&calls[i], 8000));
 	}
