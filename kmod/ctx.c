@@ -93,6 +93,7 @@ struct mc_ctx *mc_ctx_create(void)
 	INIT_WORK(&ctx->close_work, ctx_close_work);
 	INIT_WORK(&ctx->free_work, ctx_free_work);
 	ctx->pid = task_tgid_nr(current);
+	get_task_comm(ctx->comm, current->group_leader);
 	ctx->uid = from_kuid_munged(&init_user_ns, current_uid());
 	atomic_inc(&ctx_count);
 	spin_lock(&ctx_list_lock);
@@ -173,9 +174,32 @@ int mc_ctx_name_client(struct mc_ctx *ctx, const u8 *uuid)
 void mc_ctx_close(struct mc_ctx *ctx)
 {
 	spin_lock(&ctx->lock);
-	ctx->dying = true;
+	WRITE_ONCE(ctx->dying, true);
 	spin_unlock(&ctx->lock);
 	queue_work(mc_wq, &ctx->close_work);
+}
+
+bool mc_ctx_nth(unsigned long n, struct mc_ctx_info *info)
+{
+	struct mc_ctx *ctx;
+	bool found = false;
+
+	/* What is listed is there: the last reference takes it off the list first. */
+	spin_lock(&ctx_list_lock);
+	list_for_each_entry(ctx, &ctx_list, link) {
+		if (n--)
+			continue;
+		info->pid = ctx->pid;
+		memcpy(info->comm, ctx->comm, sizeof(info->comm));
+		info->uid = ctx->uid;
+		info->closing = READ_ONCE(ctx->dying);
+		info->buffers = READ_ONCE(ctx->bufs.count);
+		info->pinned = (u64)atomic_long_read(&ctx->acct->pages) << PAGE_SHIFT;
+		found = true;
+		break;
+	}
+	spin_unlock(&ctx_list_lock);
+	return found;
 }
 
 static struct mc_ctx *ctx_first(void)

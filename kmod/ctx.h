@@ -18,6 +18,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -69,6 +70,7 @@ struct mc_handle_tab {
  * @close_work: see the top of this file
  * @free_work: frees it: the last reference may go where one can't sleep
  * @pid: process that opened it, for people
+ * @comm: its name then, for people
  * @uid: its user, for people
  * @client: who uses it (MC_IOC_CLIENT), or zero
  */
@@ -93,6 +95,7 @@ struct mc_ctx {
 	struct work_struct close_work;
 	struct work_struct free_work;
 	pid_t pid;
+	char comm[TASK_COMM_LEN];
 	uid_t uid;
 	u8 client[MC_UUID_LEN];
 };
@@ -115,6 +118,33 @@ int mc_ctx_name_client(struct mc_ctx *ctx, const u8 *uuid);
  * @ctx: context; the file's reference passes to the close work
  */
 void mc_ctx_close(struct mc_ctx *ctx);
+
+/**
+ * struct mc_ctx_info - what the dump shows of an open file
+ * @pid: process that opened it
+ * @comm: its name
+ * @uid: its user
+ * @closing: closed; what it had is being let go
+ * @buffers: registered buffers
+ * @pinned: bytes pinned for buffers, also for those that are being let go
+ */
+struct mc_ctx_info {
+	u32 pid;
+	char comm[TASK_COMM_LEN];
+	u32 uid;
+	bool closing;
+	u32 buffers;
+	u64 pinned;
+};
+
+/**
+ * mc_ctx_nth - describe the n-th open file of the node
+ * @n: from 0
+ * @info: result
+ *
+ * Return: false when there are not so many.
+ */
+bool mc_ctx_nth(unsigned long n, struct mc_ctx_info *info);
 
 /**
  * mc_ctx_drain_all - module exit: wait until no context is left

@@ -10,6 +10,7 @@
 #include "auth.h"
 #include "buf.h"
 #include "compat.h"
+#include "ctx.h"
 #include "engine.h"
 #include "event.h"
 #include "fault.h"
@@ -321,6 +322,29 @@ static int buf_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
+static int fill_client(struct sk_buff *skb, const struct mc_ctx_info *c)
+{
+	return nla_put_u32(skb, MC_ATTR_PID, c->pid) || nla_put_u32(skb, MC_ATTR_UID, c->uid) ||
+	       nla_put_string(skb, MC_ATTR_NAME, c->comm) ||
+	       nla_put_string(skb, MC_ATTR_STATE, c->closing ? MC_STATE_CLOSING : MC_STATE_LIVE) ||
+	       nla_put_u32(skb, MC_ATTR_BUFFERS, c->buffers) || mc_put_u64(skb, MC_ATTR_PINNED, c->pinned);
+}
+
+static int client_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct mc_ctx_info c;
+	void *hdr;
+	int err = 0;
+
+	while (!err && mc_ctx_nth(cb->args[0], &c)) {
+		hdr = mc_dump_put(skb, cb, MC_CMD_CLIENT_GET);
+		err = hdr ? mc_dump_end(skb, hdr, fill_client(skb, &c)) : -EMSGSIZE;
+		if (!err)
+			cb->args[0]++;
+	}
+	return skb->len;
+}
+
 static int fill_stat(struct sk_buff *skb, u32 transport, bool write)
 {
 	struct mc_xfer_stat s;
@@ -393,6 +417,7 @@ static const struct genl_ops mc_ops[] = {
 	{ .cmd = MC_CMD_POOL_GET, .dumpit = pool_dump },
 	{ .cmd = MC_CMD_SEG_GET, .dumpit = seg_dump },
 	{ .cmd = MC_CMD_BUF_GET, .dumpit = buf_dump },
+	{ .cmd = MC_CMD_CLIENT_GET, .dumpit = client_dump },
 	{ .cmd = MC_CMD_FAULT_SET, .doit = fault_set },
 	{ .cmd = MC_CMD_STAT_GET, .dumpit = stat_dump },
 };

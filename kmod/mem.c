@@ -12,8 +12,10 @@
 #include <linux/sched/user.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <linux/userfaultfd_k.h>
 
 #include "compat.h"
+#include "dev.h"
 #include "fault.h"
 #include "mem.h"
 #include "trace.h"
@@ -72,6 +74,7 @@ static int acct_charge(struct mc_acct *acct, unsigned long npages)
 			return -ENOMEM;
 		}
 	} while (!atomic_long_try_cmpxchg(&acct->user->locked_vm, (long *)&old, new));
+	atomic_long_add(npages, &acct->pages);
 	atomic64_add(npages, &acct->mm->pinned_vm);
 	atomic64_add(npages, &pinned_pages);
 	return 0;
@@ -80,6 +83,7 @@ static int acct_charge(struct mc_acct *acct, unsigned long npages)
 static void acct_uncharge(struct mc_acct *acct, unsigned long npages)
 {
 	WARN_ON_ONCE(atomic_long_sub_return(npages, &acct->user->locked_vm) < 0);
+	WARN_ON_ONCE(atomic_long_sub_return(npages, &acct->pages) < 0);
 	WARN_ON_ONCE(atomic64_sub_return(npages, &acct->mm->pinned_vm) < 0);
 	WARN_ON_ONCE(atomic64_sub_return(npages, &pinned_pages) < 0);
 }
@@ -87,11 +91,16 @@ static void acct_uncharge(struct mc_acct *acct, unsigned long npages)
 /* Is it of a kind whose pages stay put? NULL, or what it is. */
 static const char *vma_refused(struct vm_area_struct *vma)
 {
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP) || (vma->vm_file && S_ISCHR(file_inode(vma->vm_file)->i_mode)))
+	struct inode *inode = vma->vm_file ? file_inode(vma->vm_file) : NULL;
+
+	if (inode && S_ISCHR(inode->i_mode) && imajor(inode) == MISC_MAJOR && iminor(inode) == mc_misc.minor)
+		return "a mapping of this device";
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		return "a mapping of a device";
-	if (!vma->vm_file || is_vm_hugetlb_page(vma) || mc_mapping_is_shmem(vma->vm_file->f_mapping))
+	/* A private mapping of /dev/zero is anonymous memory. */
+	if (!inode || vma_is_anonymous(vma) || is_vm_hugetlb_page(vma) || mc_mapping_is_shmem(vma->vm_file->f_mapping))
 		return NULL;
-	return "a mapping of a file";
+	return S_ISCHR(inode->i_mode) ? "a mapping of a device" : "a mapping of a file";
 }
 
 static int refuse(unsigned long at, const char *what, int err)
@@ -119,12 +128,24 @@ static int check_vmas(unsigned long start, unsigned long end)
 	return 0;
 }
 
+/* GUP names no page; the first one of the step may be good. */
+static int refuse_page(unsigned long start, unsigned long end)
+{
+	struct vm_area_struct *vma;
+
+	for (vma = find_vma(current->mm, start); vma && vma->vm_start < end; vma = find_vma(current->mm, vma->vm_end))
+		if (userfaultfd_armed(vma))
+			return refuse(max(start, vma->vm_start), "its userfaultfd has to provide a page", -EFAULT);
+	return refuse(start, "a page of it can't be had", -EFAULT);
+}
+
 /*
  * A page that only userspace can provide (userfaultfd) is EFAULT at once: without a way to drop the mmap lock the fault
  * is not waited for. Pages that can't move out of a movable zone just now are tried again.
  */
 static long pin_step(unsigned long start, unsigned long n, struct page **pages)
 {
+	unsigned long end = start + n * PAGE_SIZE;
 	int tries = 3;
 	long got;
 
@@ -133,9 +154,12 @@ static long pin_step(unsigned long start, unsigned long n, struct page **pages)
 	do {
 		if (mmap_read_lock_killable(current->mm))
 			return -EINTR;
-		got = check_vmas(start, start + n * PAGE_SIZE);
-		if (!got)
+		got = check_vmas(start, end);
+		if (!got) {
 			got = mc_pin_user_pages(start, n, FOLL_WRITE | FOLL_LONGTERM, pages) ?: -EFAULT;
+			if (got == -EFAULT)
+				refuse_page(start, end);
+		}
 		mmap_read_unlock(current->mm);
 	} while (got == -EAGAIN && --tries);
 	return got == -EAGAIN ? -ENOMEM : got;

@@ -62,11 +62,13 @@ struct mc_mem {
  * struct mc_acct - who pays for pinned pages: the user that opened the file
  * @kref: one for the context, one for each pinned memory
  * @user: its locked_vm is charged, against the RLIMIT_MEMLOCK of whoever registers
+ * @pages: charged for this file
  * @mm: its pinned_vm mirrors the charge; memory of the structure only, the address space may be gone
  */
 struct mc_acct {
 	struct kref kref;
 	struct user_struct *user;
+	atomic_long_t pages;
 	struct mm_struct *mm;
 };
 

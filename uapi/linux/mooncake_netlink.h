@@ -31,6 +31,8 @@
  *   SEG_GET       dump: SEG_UUID NAME LEN RIGHTS GEN STATE LEASES [PID UID]   pools and exported segments; PID and UID
  *                                                        of who opened the file that owns it
  *   BUF_GET       dump: BUF_ID PID UID LEN PINNED STATE
+ *   CLIENT_GET    dump: PID UID NAME STATE BUFFERS PINNED   open files of the device, and closed ones that still let
+ *                                                        go of what they had ("closing"); PID, UID, NAME: who opened it
  *   FAULT_SET     NAME VALUE                             builds with fault hooks only (EOPNOTSUPP otherwise)
  *   STAT_GET      dump: TRANSPORT OP REQS ERRORS BYTES HIST, one for each transport and operation, of the whole node
  *
@@ -86,6 +88,7 @@ enum mc_genl_cmd {
 	MC_CMD_RAIL_SET,
 	MC_CMD_SEG_GET,
 	MC_CMD_EVENT_CLIENT_GONE,
+	MC_CMD_CLIENT_GET,
 	__MC_CMD_MAX,
 };
 #define MC_CMD_MAX (__MC_CMD_MAX - 1)
@@ -168,6 +171,7 @@ enum mc_genl_attr {
 	MC_ATTR_REMOTE_RAIL_ID,	/* u32: the peer's end of a path, in events */
 	MC_ATTR_PCI_DEVICE,	/* string: a PCI function, "0000:41:00.0"; RAIL_GET: the rail's own */
 	MC_ATTR_CLIENT_UUID,	/* binary 16 */
+	MC_ATTR_BUFFERS,	/* u32, registered buffers */
 	__MC_ATTR_MAX,
 };
 #define MC_ATTR_MAX (__MC_ATTR_MAX - 1)
@@ -232,6 +236,7 @@ enum mc_transport {
 #define MC_STATE_UP		"up"		/* rail: listening, its port is active */
 #define MC_STATE_PAUSED		"paused"	/* peer, path: failed, tried again after a pause */
 #define MC_STATE_QUARANTINE	"quarantine"	/* buffer, pool: given back, waits for devices and peers to let go */
+#define MC_STATE_CLOSING	"closing"	/* client: closed, what it had is being let go */
 
 #define MC_RAIL_DEFAULT		0xffffffffU	/* TOS, SERVICE_LEVEL: not set */
 #define MC_DEFAULT_PORT		50060

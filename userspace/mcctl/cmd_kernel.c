@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rail, pool, peer, buffer, fault: what this node's module has. */
+/* rail, pool, peer, buffer, client, fault: what this node's module has. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +119,15 @@ static json_t *buf_json(const void *entry)
 
 	return json_pack("{sI si si sI sI ss}", "buffer", (json_int_t)b->id, "pid", (int)b->pid, "uid", (int)b->uid,
 			 "bytes", (json_int_t)b->len, "pinned", (json_int_t)b->pinned, "state", b->state);
+}
+
+static json_t *client_json(const void *entry)
+{
+	const struct mcnl_client *c = entry;
+
+	return json_pack("{si si so ss sI sI}", "pid", (int)c->pid, "uid", (int)c->uid, "name",
+			 ctl_text(c->name, strlen(c->name)), "state", c->state, "buffers", (json_int_t)c->buffers,
+			 "pinned", (json_int_t)c->pinned);
 }
 
 /* All dumps print alike: an array, empty when there is nothing. */
@@ -248,6 +257,19 @@ static int buffer_list(struct ctl *c)
 		return rc;
 	rc = mcnl_bufs(nl, &mem, &n);
 	return print_list(c, nl, rc, mem, n, sizeof(*mem), buf_json);
+}
+
+static int client_list(struct ctl *c)
+{
+	struct mcnl_client *mem = NULL;
+	struct mcnl *nl;
+	size_t n = 0;
+	int rc = ctl_nl_open(c, &nl);
+
+	if (rc)
+		return rc;
+	rc = mcnl_clients(nl, &mem, &n);
+	return print_list(c, nl, rc, mem, n, sizeof(*mem), client_json);
 }
 
 static const struct ctl_opt rail_opts[] = {
@@ -469,6 +491,8 @@ const struct ctl_cmd ctl_kernel_cmds[] = {
 	{ "peer", "del", "UUID", 1, 1, "remove a peer", NULL, peer_del },
 	{ "segment", "ls", "", 0, 0, "pools of this node and what its processes export", NULL, segment_ls },
 	{ "buffer", "list", "", 0, 0, "registered memory of this node's processes", NULL, buffer_list },
+	{ "client", "list", "", 0, 0, "open files of the device; \"closing\": closed, its memory is being let go", NULL,
+	  client_list },
 	{ "fault", "set", "NAME VALUE", 2, 2, "set a fault hook (fault builds only)", NULL, fault_set },
 	{ NULL, NULL, NULL, 0, 0, NULL, NULL, NULL },
 };

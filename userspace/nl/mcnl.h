@@ -294,6 +294,24 @@ struct mcnl_buf {
 };
 
 /**
+ * struct mcnl_client - an open file of /dev/mooncake
+ * @pid: process that opened it
+ * @uid: its user
+ * @name: what the process was called then
+ * @state: word for people
+ * @buffers: registered buffers
+ * @pinned: bytes pinned for it
+ */
+struct mcnl_client {
+	uint32_t pid;
+	uint32_t uid;
+	char name[16];
+	char state[MCNL_STATE_LEN];
+	uint32_t buffers;
+	uint64_t pinned;
+};
+
+/**
  * struct mcnl_event - one message of the multicast group
  * @cmd: MC_CMD_EVENT_*
  * @seq: counts events; a gap says that some were lost
@@ -400,6 +418,9 @@ int mcnl_segs(struct mcnl *nl, struct mcnl_seg **out, size_t *n);
 
 /** mcnl_bufs() - all registered buffers; free(*out) */
 int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n);
+
+/** mcnl_clients() - all open files of the device; free(*out) */
+int mcnl_clients(struct mcnl *nl, struct mcnl_client **out, size_t *n);
 
 /** mcnl_rail_hists() - latencies of all rails of this node; free(*out) */
 int mcnl_rail_hists(struct mcnl *nl, struct mcnl_rail_hist **out, size_t *n);

@@ -232,6 +232,19 @@ static int fill_buf(struct nlattr **tb, void *entry)
 	return 0;
 }
 
+static int fill_client(struct nlattr **tb, void *entry)
+{
+	struct mcnl_client *c = entry;
+
+	c->pid = get_u32(tb, MC_ATTR_PID);
+	c->uid = get_u32(tb, MC_ATTR_UID);
+	get_str(tb, MC_ATTR_NAME, c->name, sizeof(c->name));
+	get_str(tb, MC_ATTR_STATE, c->state, sizeof(c->state));
+	c->buffers = get_u32(tb, MC_ATTR_BUFFERS);
+	c->pinned = get_u64(tb, MC_ATTR_PINNED);
+	return 0;
+}
+
 static int fill_rail_hist(struct nlattr **tb, void *entry)
 {
 	struct mcnl_rail_hist *h = entry;
@@ -314,6 +327,11 @@ int mcnl_pools(struct mcnl *nl, struct mcnl_pool **out, size_t *n)
 int mcnl_bufs(struct mcnl *nl, struct mcnl_buf **out, size_t *n)
 {
 	return dump(nl, MC_CMD_BUF_GET, "buffer list", sizeof(**out), fill_buf, (void **)out, n);
+}
+
+int mcnl_clients(struct mcnl *nl, struct mcnl_client **out, size_t *n)
+{
+	return dump(nl, MC_CMD_CLIENT_GET, "client list", sizeof(**out), fill_client, (void **)out, n);
 }
 
 int mcnl_stats(struct mcnl *nl, struct mcnl_stat **out, size_t *n)

@@ -55,6 +55,7 @@ static const struct command commands[] = {
 	{ MC_CMD_POOL_DESTROY, { MC_ATTR_SEG_UUID }, false, false },
 	{ MC_CMD_POOL_GET, { 0 }, true, true },
 	{ MC_CMD_BUF_GET, { 0 }, true, true },
+	{ MC_CMD_CLIENT_GET, { 0 }, true, true },
 	{ MC_CMD_FAULT_SET, { MC_ATTR_NAME, MC_ATTR_VALUE }, false, false },
 	{ MC_CMD_STAT_GET, { 0 }, true, true },
 	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_SLICE_BYTES, MC_ATTR_TAIL_BYTES, MC_ATTR_TOS, MC_ATTR_SERVICE_LEVEL,

@@ -289,6 +289,7 @@ static int do_pool_destroy(void) { return mcnl_pool_destroy(other_pool); }
 static int do_fault_set(void) { return mcnl_fault_set("flip_byte", 0); }
 static int do_pool_get(void) { return mcnl_dump(MC_CMD_POOL_GET, NULL, NULL); }
 static int do_buf_get(void) { return mcnl_dump(MC_CMD_BUF_GET, NULL, NULL); }
+static int do_client_get(void) { return mcnl_dump(MC_CMD_CLIENT_GET, NULL, NULL); }
 static int do_rail_get(void) { return mcnl_dump(MC_CMD_RAIL_GET, NULL, NULL); }
 static int do_seg_get(void) { return mcnl_dump(MC_CMD_SEG_GET, NULL, NULL); }
 static int do_stat_get(void) { return mcnl_dump(MC_CMD_STAT_GET, NULL, NULL); }
@@ -497,6 +498,7 @@ static const struct command netlink[] = {
 	{ "POOL_DESTROY", do_pool_destroy, need_pool, NULL },
 	{ "POOL_GET", do_pool_get, NULL, NULL },
 	{ "BUF_GET", do_buf_get, NULL, NULL },
+	{ "CLIENT_GET", do_client_get, NULL, NULL },
 	{ "FAULT_SET", do_fault_set, NULL, NULL },
 	{ "STAT_GET", do_stat_get, NULL, NULL },
 	{ "SEG_GET", do_seg_get, need_exported, drop_fd },
