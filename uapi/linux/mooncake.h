@@ -111,7 +111,8 @@ struct mc_info {
  * @resv: must be 0
  *
  * The mapping must be writable: anonymous memory, shmem/memfd or hugetlb. Pages stay pinned until the buffer is
- * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user unless CAP_IPC_LOCK. Buffers of
+ * unregistered and no request uses it. They count against RLIMIT_MEMLOCK of the user that opened the file, all of its
+ * files and processes together, unless the caller has CAP_IPC_LOCK. Buffers of
  * one file don't overlap; they may touch, and a range that was unregistered may be registered again at once.
  * Other nodes can't address a buffer unless it is exported (MC_IOC_SEG_EXPORT).
  *
