@@ -120,6 +120,7 @@ static struct mc_buf *buf_make(struct mc_ctx *ctx, u64 addr, u64 len)
 	mc_ctx_get(ctx);
 	buf->ctx = ctx;
 	buf->pinned = (u64)buf->mem->npages << PAGE_SHIFT;
+	buf->extents = buf->mem->ext.n;
 	INIT_WORK(&buf->release_work, buf_release_work);
 	spin_lock(&buf_list_lock);
 	list_add_tail(&buf->link, &buf_list);
@@ -347,6 +348,7 @@ bool mc_buf_nth(unsigned long n, struct mc_buf_info *info)
 		info->uid = buf->ctx->uid;
 		info->len = buf->len;
 		info->pinned = buf->pinned;
+		info->extents = buf->extents;
 		info->gone = READ_ONCE(buf->gone);
 		info->io = refcount_read(&buf->io);
 		found = true;

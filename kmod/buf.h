@@ -31,6 +31,7 @@ struct mc_mem;
  * @range: in the file's tree of registered ranges, until it is unregistered
  * @len: bytes; @mem may be gone while this is still listed
  * @pinned: bytes of its pages, likewise
+ * @extents: how many runs they are, likewise
  * @link: in the list of all buffers, until it is freed
  * @quarantine: from when it is unregistered until its pages are let go
  * @release_work: see the top of this file
@@ -45,6 +46,7 @@ struct mc_buf {
 	struct rb_node range;
 	u64 len;
 	u64 pinned;
+	unsigned long extents;
 	struct list_head link;
 	struct mc_quarantine quarantine;
 	struct work_struct release_work;
@@ -72,6 +74,7 @@ void mc_buf_put(struct mc_buf *buf);	/* does not sleep */
  * @uid: its user
  * @len: bytes
  * @pinned: bytes of the pages that are pinned
+ * @extents: runs of pages that follow one another physically
  * @gone: unregistered
  * @io: references
  */
@@ -81,6 +84,7 @@ struct mc_buf_info {
 	u32 uid;
 	u64 len;
 	u64 pinned;
+	unsigned long extents;
 	bool gone;
 	unsigned int io;
 };

@@ -28,8 +28,8 @@ static int buffers_show(struct seq_file *m, void *unused)
 	unsigned long n;
 
 	for (n = 0; mc_buf_nth(n, &b); n++)
-		seq_printf(m, "%08x pid %u uid %u len %llu pinned %llu io %u %s\n", b.id, b.pid, b.uid, b.len,
-			   b.pinned, b.io, b.gone ? "quarantine" : "live");
+		seq_printf(m, "%08x pid %u uid %u len %llu pinned %llu extents %lu io %u %s\n", b.id, b.pid, b.uid,
+			   b.len, b.pinned, b.extents, b.io, b.gone ? "quarantine" : "live");
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(buffers);

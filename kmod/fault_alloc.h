@@ -62,9 +62,7 @@ MC_FAIL_INT(rdma_accept, (struct rdma_cm_id *id, struct rdma_conn_param *param),
 MC_FAIL_INT(__xa_alloc_cyclic,
 	    (struct xarray *xa, u32 *id, void *entry, struct xa_limit limit, u32 *next, gfp_t gfp),
 	    (xa, id, entry, limit, next, gfp))
-MC_FAIL_INT(sg_alloc_table_from_pages,
-	    (struct sg_table *t, struct page **p, unsigned int n, unsigned int off, unsigned long len, gfp_t gfp),
-	    (t, p, n, off, len, gfp))
+MC_FAIL_INT(sg_alloc_table, (struct sg_table *t, unsigned int n, gfp_t gfp), (t, n, gfp))
 MC_FAIL_INT(ib_dma_map_sgtable_attrs,
 	    (struct ib_device *dev, struct sg_table *t, enum dma_data_direction dir, unsigned long attrs),
 	    (dev, t, dir, attrs))
@@ -126,8 +124,8 @@ static inline struct page *mc_fail_alloc_page(gfp_t gfp)
 #define rdma_accept mc_fail_rdma_accept
 #undef __xa_alloc_cyclic
 #define __xa_alloc_cyclic mc_fail___xa_alloc_cyclic
-#undef sg_alloc_table_from_pages
-#define sg_alloc_table_from_pages mc_fail_sg_alloc_table_from_pages
+#undef sg_alloc_table
+#define sg_alloc_table mc_fail_sg_alloc_table
 #undef ib_dma_map_sgtable_attrs
 #define ib_dma_map_sgtable_attrs mc_fail_ib_dma_map_sgtable_attrs
 

@@ -24,7 +24,7 @@ static struct workqueue_struct *local_wq;
 
 static void flip_one_byte(struct mc_mem *mem, u64 off)
 {
-	u8 *va = kmap_local_page(mem->pages[(mem->page_off + off) >> PAGE_SHIFT]);
+	u8 *va = kmap_local_page(mc_mem_page(mem, off));
 
 	va[offset_in_page(mem->page_off + off)] ^= 0x40;
 	kunmap_local(va);

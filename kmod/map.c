@@ -30,7 +30,8 @@
  * @grant_id: its grant
  * @epoch: the master's clock of the grant
  * @end: CLOCK_BOOTTIME when the grant ends, ns
- * @pages: first page
+ * @ext: pages of the segment; valid until it is dead
+ * @first: its first page there
  * @npages: pages
  * @pgoff: offset of the first page in the device, in pages
  * @inode: device node, with a reference
@@ -48,7 +49,8 @@ struct mc_map {
 	u32 grant_id;
 	u64 epoch;
 	u64 end;
-	struct page **pages;
+	const struct mc_extents *ext;
+	unsigned long first;
 	unsigned long npages;
 	pgoff_t pgoff;
 	struct inode *inode;
@@ -132,19 +134,24 @@ static void vm_close(struct vm_area_struct *vma)
 		map_close(m);
 }
 
+static unsigned long pfn_of(struct mc_map *m, pgoff_t n)
+{
+	return page_to_pfn(mc_extents_page(m->ext, m->first + n));
+}
+
 /* A page that is mapped already is no error: neighbours may have come first. */
 static vm_fault_t insert(struct mc_map *m, struct vm_fault *vmf, pgoff_t first)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PAGE_MASK, end = min(vma->vm_end, ALIGN(addr + 1, PMD_SIZE));
-	vm_fault_t ret = vmf_insert_pfn(vma, addr, page_to_pfn(m->pages[first]));
+	vm_fault_t ret = vmf_insert_pfn(vma, addr, pfn_of(m, first));
 	unsigned int i;
 
 	for (i = 1; i < FAULT_PAGES && ret == VM_FAULT_NOPAGE; i++) {
 		addr += PAGE_SIZE;
 		if (addr >= end || first + i >= m->npages)
 			break;
-		if (vmf_insert_pfn(vma, addr, page_to_pfn(m->pages[first + i])) != VM_FAULT_NOPAGE)
+		if (vmf_insert_pfn(vma, addr, pfn_of(m, first + i)) != VM_FAULT_NOPAGE)
 			break;
 	}
 	return ret;
@@ -227,7 +234,7 @@ static void clear_pad(struct mc_mem *mem, const struct extent *e)
 {
 	unsigned int used = offset_in_page(e->g.len);
 
-	memzero_page(mem->pages[e->first + e->npages - 1], used, PAGE_SIZE - used);
+	memzero_page(mc_extents_page(&mem->ext, e->first + e->npages - 1), used, PAGE_SIZE - used);
 }
 
 static struct mc_map *map_new(struct mc_ctx *ctx, struct vm_area_struct *vma, const struct extent *e,
@@ -243,7 +250,8 @@ static struct mc_map *map_new(struct mc_ctx *ctx, struct vm_area_struct *vma, co
 	m->grant_id = e->id;
 	m->epoch = e->g.epoch;
 	m->end = ktime_get_boottime_ns() + min_t(u64, e->left, S64_MAX / 2);
-	m->pages = mem->pages + e->first;
+	m->ext = &mem->ext;
+	m->first = e->first;
 	m->npages = e->npages;
 	m->pgoff = vma->vm_pgoff;
 	m->inode = file_inode(vma->vm_file);

@@ -165,27 +165,52 @@ static long pin_step(unsigned long start, unsigned long n, struct page **pages)
 	return got == -EAGAIN ? -ENOMEM : got;
 }
 
+static int add_pinned(struct mc_mem *mem, struct page **pages, long n)
+{
+	long i;
+
+	for (i = 0; i < n; i++)
+		if (mc_extents_add(&mem->ext, pages[i], 1, mem->npages - mem->ext.npages))
+			return -ENOMEM;
+	return 0;
+}
+
+static void unpin(struct mc_mem *mem, bool dirty)
+{
+	struct mc_run run;
+	unsigned long n;
+
+	if (!mem->ext.npages)
+		return;
+	for (mc_extents_find(&mem->ext, 0, &run); run.npages; mc_extents_next(&mem->ext, &run, n)) {
+		n = min_t(unsigned long, run.npages, PIN_STEP);
+		unpin_user_page_range_dirty_lock(run.page, n, dirty);
+		cond_resched();
+	}
+}
+
 static int pin_all(struct mc_mem *mem, unsigned long start)
 {
-	unsigned long done = 0;
-	long got;
+	unsigned long step = min_t(unsigned long, mem->npages, PIN_STEP), had;
+	struct page **pages = kmalloc_array(step, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	long got = pages ? 0 : -ENOMEM;
 
-	while (done < mem->npages) {
-		got = pin_step(start + done * PAGE_SIZE, min_t(unsigned long, mem->npages - done, PIN_STEP),
-			       mem->pages + done);
-		if (got < 0)
-			goto unpin;
-		done += got;
-		cond_resched();
-		if (fatal_signal_pending(current)) {
-			got = -EINTR;
-			goto unpin;
+	while (got >= 0 && mem->ext.npages < mem->npages) {
+		had = mem->ext.npages;
+		got = pin_step(start + had * PAGE_SIZE, min(mem->npages - had, step), pages);
+		if (got > 0 && add_pinned(mem, pages, got)) {
+			had = mem->ext.npages - had;	/* the rest is nobody's yet */
+			unpin_user_pages(pages + had, got - had);
+			got = -ENOMEM;
 		}
+		cond_resched();
+		if (got > 0 && fatal_signal_pending(current))
+			got = -EINTR;
 	}
-	return 0;
-unpin:
-	unpin_user_pages(mem->pages, done);
-	return got;
+	kfree(pages);
+	if (got < 0)
+		unpin(mem, false);
+	return got < 0 ? got : 0;
 }
 
 static struct mc_mem *mem_alloc(enum mc_mem_kind kind, u64 len, u32 page_off)
@@ -201,17 +226,12 @@ static struct mc_mem *mem_alloc(enum mc_mem_kind kind, u64 len, u32 page_off)
 	mutex_init(&mem->mr_lock);
 	INIT_LIST_HEAD(&mem->mrsets);
 	INIT_LIST_HEAD(&mem->maps);
-	mem->pages = kvmalloc_array(mem->npages, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
-	if (!mem->pages) {
-		kfree(mem);
-		return NULL;
-	}
 	return mem;
 }
 
 static void mem_free(struct mc_mem *mem)
 {
-	kvfree(mem->pages);
+	mc_extents_free(&mem->ext);
 	mutex_destroy(&mem->mr_lock);
 	kfree(mem);
 }
@@ -248,55 +268,75 @@ err_uncharge:
 	return ERR_PTR(ret);
 }
 
-static void pool_free_pages(struct mc_mem *mem, unsigned long npages)
+/* Extents are whole blocks, one or several. */
+static void pool_free_pages(struct mc_mem *mem)
 {
-	unsigned long i, step = 1UL << mem->block_order;
+	struct mc_run run;
 
-	for (i = 0; i < npages; i += step) {
-		__free_pages(mem->pages[i], mem->block_order);
+	if (!mem->ext.npages)
+		return;
+	for (mc_extents_find(&mem->ext, 0, &run); run.npages; mc_extents_next(&mem->ext, &run, 1UL << mem->block_order)) {
+		__free_pages(run.page, mem->block_order);
 		cond_resched();
 	}
+}
+
+/* One block more, or an error. */
+static int pool_grow(struct mc_mem *mem, int numa_node, gfp_t gfp)
+{
+	struct page *page = alloc_pages_node(numa_node, gfp, mem->block_order);
+	int ret;
+
+	if (!page)
+		return -ENOMEM;
+	ret = mc_extents_add(&mem->ext, page, 1UL << mem->block_order, mem->npages - mem->ext.npages);
+	if (ret)
+		__free_pages(page, mem->block_order);
+	return ret;
 }
 
 struct mc_mem *mc_mem_alloc_pool(u64 len, int numa_node, u32 page_size)
 {
 	struct mc_mem *mem = mem_alloc(MC_MEM_POOL, len, 0);
-	unsigned long i = 0, j, step;
 	/* RETRY_MAYFAIL: a pool that does not fit is refused, nobody is killed to make room for it. */
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
-	int ret = -ENOMEM;
+	int ret = 0;
 
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
 	mem->rights = MC_RIGHT_READ | MC_RIGHT_WRITE;
 	mem->block_order = get_order(page_size);
-	step = 1UL << mem->block_order;
 	if (mem->block_order)
 		gfp |= __GFP_COMP;
-	while (i < mem->npages) {
-		struct page *page = alloc_pages_node(numa_node, gfp, mem->block_order);
-
-		if (!page)
-			goto err;
-		for (j = 0; j < step; j++)
-			mem->pages[i + j] = page + j;
-		i += step;
+	while (!ret && mem->ext.npages < mem->npages) {
+		ret = pool_grow(mem, numa_node, gfp);
 		cond_resched();
-		if (fatal_signal_pending(current)) {
+		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
-			goto err;
-		}
 	}
-	return mem;
-err:
-	pool_free_pages(mem, i);
+	if (!ret)
+		return mem;
+	pool_free_pages(mem);
 	mem_free(mem);
 	return ERR_PTR(ret);
 }
 
+static int view_add(struct mc_mem *mem, struct mc_mem *part)
+{
+	struct mc_run run;
+	int ret = 0;
+
+	mc_extents_find(&part->ext, 0, &run);
+	while (!ret && run.npages) {
+		ret = mc_extents_add(&mem->ext, run.page, run.npages, mem->npages - mem->ext.npages);
+		mc_extents_next(&part->ext, &run, run.npages);
+		cond_resched();
+	}
+	return ret;
+}
+
 struct mc_mem *mc_mem_view(struct mc_mem **parts, u32 n, u32 rights)
 {
-	unsigned long at = 0;
 	struct mc_mem *mem;
 	u64 len = 0;
 	u32 i;
@@ -308,23 +348,17 @@ struct mc_mem *mc_mem_view(struct mc_mem **parts, u32 n, u32 rights)
 		return NULL;
 	mem->rights = rights;
 	for (i = 0; i < n; i++) {
-		memcpy(mem->pages + at, parts[i]->pages, parts[i]->npages * sizeof(*mem->pages));
-		at += parts[i]->npages;
-		cond_resched();
+		if (view_add(mem, parts[i])) {
+			mem_free(mem);
+			return NULL;
+		}
 	}
 	return mem;
 }
 
 static void unpin_all(struct mc_mem *mem)
 {
-	unsigned long done = 0, n;
-
-	while (done < mem->npages) {
-		n = min_t(unsigned long, mem->npages - done, PIN_STEP);
-		unpin_user_pages_dirty_lock(mem->pages + done, n, true);
-		done += n;
-		cond_resched();
-	}
+	unpin(mem, true);
 	trace_mc_unpin(mem->npages);
 	acct_uncharge(mem->acct, mem->npages);
 	mc_acct_put(mem->acct);
@@ -338,22 +372,44 @@ void mc_mem_release(struct mc_mem *mem)
 	if (mem->kind == MC_MEM_USER)
 		unpin_all(mem);
 	else if (mem->kind == MC_MEM_POOL)
-		pool_free_pages(mem, mem->npages);
+		pool_free_pages(mem);
 	mem_free(mem);
+}
+
+/* Where a byte is. */
+struct place {
+	const struct mc_extents *ext;
+	struct mc_run run;
+	size_t off;	/* in the run's first page */
+};
+
+static struct place place_of(const struct mc_mem *mem, u64 off)
+{
+	struct place p = { .ext = &mem->ext, .off = offset_in_page(mem->page_off + off) };
+
+	mc_extents_find(p.ext, (mem->page_off + off) >> PAGE_SHIFT, &p.run);
+	return p;
+}
+
+static void advance(struct place *p, size_t n)
+{
+	p->off += n;
+	if (p->off < PAGE_SIZE)
+		return;
+	p->off = 0;
+	mc_extents_next(p->ext, &p->run, 1);
 }
 
 void mc_mem_copy(struct mc_mem *dst, u64 dst_off, struct mc_mem *src, u64 src_off, size_t len)
 {
-	dst_off += dst->page_off;
-	src_off += src->page_off;
-	while (len) {
-		size_t n = min3(len, (size_t)(PAGE_SIZE - offset_in_page(dst_off)),
-				(size_t)(PAGE_SIZE - offset_in_page(src_off)));
+	struct place to = place_of(dst, dst_off), from = place_of(src, src_off);
 
-		memcpy_page(dst->pages[dst_off >> PAGE_SHIFT], offset_in_page(dst_off),
-			    src->pages[src_off >> PAGE_SHIFT], offset_in_page(src_off), n);
-		dst_off += n;
-		src_off += n;
+	while (len) {
+		size_t n = min3(len, (size_t)PAGE_SIZE - to.off, (size_t)PAGE_SIZE - from.off);
+
+		memcpy_page(to.run.page, to.off, from.run.page, from.off, n);
+		advance(&to, n);
+		advance(&from, n);
 		len -= n;
 	}
 }

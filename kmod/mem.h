@@ -17,6 +17,8 @@
 #include <linux/mutex.h>
 #include <linux/types.h>
 
+#include "extent.h"
+
 struct mm_struct;
 struct user_struct;
 
@@ -35,8 +37,8 @@ enum mc_mem_kind { MC_MEM_USER, MC_MEM_POOL, MC_MEM_VIEW };
  * @block_order: pool: order of the allocated blocks
  * @page_off: offset of byte 0 in the first page (0 for pools and views)
  * @len: bytes
- * @npages: entries of @pages
- * @pages: every 4 KiB page in order; constant from creation to release
+ * @npages: 4 KiB pages
+ * @ext: the pages as runs; constant from creation to release
  * @acct: who pays for pinned pages, NULL for pools and views
  * @mr_lock: protects @mrsets and @forgotten; may be held over device registration, so sleepable
  * @mrsets: registrations by device (struct mc_mrset.mem_link), owned by the RDMA half
@@ -50,7 +52,7 @@ struct mc_mem {
 	u32 page_off;
 	u64 len;
 	unsigned long npages;
-	struct page **pages;
+	struct mc_extents ext;
 	struct mc_acct *acct;
 	struct mutex mr_lock;
 	struct list_head mrsets;
@@ -121,6 +123,12 @@ void mc_mem_release(struct mc_mem *mem);
  * @len: bytes; both ranges are inside
  */
 void mc_mem_copy(struct mc_mem *dst, u64 dst_off, struct mc_mem *src, u64 src_off, size_t len);
+
+/* The page that a byte is in. */
+static inline struct page *mc_mem_page(const struct mc_mem *mem, u64 off)
+{
+	return mc_extents_page(&mem->ext, (mem->page_off + off) >> PAGE_SHIFT);
+}
 
 /* Pages pinned for buffers now, for sysfs. */
 u64 mc_mem_pinned_pages(void);

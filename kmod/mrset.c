@@ -9,6 +9,7 @@
 #include "cset.h"
 #include "fault.h"
 #include "ibdev.h"
+#include "mc_mr.h"
 #include "mem.h"
 #include "mrset.h"
 #include "trace.h"
@@ -91,6 +92,12 @@ static struct mc_mrset *find_or_create(struct mc_mem *mem, struct mc_ibdev *dev)
 	return set;
 }
 
+static void chunk_unmap(struct mc_mrset *set, struct mr_chunk *c)
+{
+	ib_dma_unmap_sgtable_attrs(set->dev->ib, &c->sgt, DMA_BIDIRECTIONAL, 0);
+	sg_free_table(&c->sgt);
+}
+
 /*
  * ib_dereg_mr() is the barrier: it returns when the device has let go of the registration, whatever was using it. If
  * it fails the device may still reach the pages: each gets a reference that is never dropped, so that nobody else
@@ -100,22 +107,45 @@ static void chunk_drop(struct mc_mrset *set, u64 idx)
 {
 	struct mr_chunk *c = &set->chunk[idx];
 	u64 pages = 1ULL << (set->dev->chunk_shift - PAGE_SHIFT), first = idx * pages, i;
+	u64 n = min_t(u64, pages, set->mem->npages - first);
 	int ret;
 
 	if (!c->mr)
 		return;
 	ret = ib_dereg_mr(c->mr);
 	trace_mc_mr_dereg(set->dev->name, set->mem->kind == MC_MEM_POOL, idx,
-			    min_t(u64, pages, set->mem->npages - first),
-			  ret);
+			    n, ret);
 	if (WARN_ONCE(ret, "mooncake: deregistration failed, pages are lost")) {
-		for (i = first; i < min_t(u64, set->mem->npages, first + pages); i++)
-			get_page(set->mem->pages[i]);
+		for (i = first; i < first + n; i++)
+			get_page(mc_extents_page(&set->mem->ext, i));
 	} else {
-		ib_dma_unmap_sgtable_attrs(set->dev->ib, &c->sgt, DMA_BIDIRECTIONAL, 0);
-		sg_free_table(&c->sgt);
+		chunk_unmap(set, c);
 	}
 	c->mr = NULL;
+}
+
+/* One entry for each run in the chunk. */
+static int chunk_table(struct sg_table *sgt, const struct mc_extents *ext, u64 first, u64 n)
+{
+	struct scatterlist *sg;
+	struct mc_run run;
+	unsigned int nents = 0;
+	u64 left, here;
+
+	mc_extents_find(ext, first, &run);
+	for (left = n; left; left -= here, nents++) {
+		here = min_t(u64, left, run.npages);
+		mc_extents_next(ext, &run, here);
+	}
+	if (sg_alloc_table(sgt, nents, GFP_KERNEL))
+		return -ENOMEM;
+	mc_extents_find(ext, first, &run);
+	for (left = n, sg = sgt->sgl; left; left -= here, sg = sg_next(sg)) {
+		here = min_t(u64, left, run.npages);
+		sg_set_page(sg, run.page, here << PAGE_SHIFT, 0);
+		mc_extents_next(ext, &run, here);
+	}
+	return 0;
 }
 
 static int chunk_map(struct mc_mrset *set, struct mr_chunk *c, u64 first, u64 n)
@@ -123,7 +153,7 @@ static int chunk_map(struct mc_mrset *set, struct mr_chunk *c, u64 first, u64 n)
 	struct ib_device *ib = set->dev->ib;
 	int ret;
 
-	ret = sg_alloc_table_from_pages(&c->sgt, set->mem->pages + first, n, 0, n << PAGE_SHIFT, GFP_KERNEL);
+	ret = chunk_table(&c->sgt, &set->mem->ext, first, n);
 	if (ret)
 		return ret;
 	ret = ib_dma_map_sgtable_attrs(ib, &c->sgt, DMA_BIDIRECTIONAL, 0);
@@ -143,10 +173,29 @@ err_free:
 	return ret;
 }
 
-static int chunk_register(struct mc_mrset *set, struct mc_cset *cset, struct ib_mr *mr, struct mr_chunk *c, u64 idx)
+/*
+ * Largest page that describes the chunk: fewer entries in the device's tables. Devices that are software take the
+ * processor's pages: what they do with larger ones has changed from kernel to kernel.
+ */
+static unsigned int chunk_page_shift(const struct mc_mrset *set, const struct mr_chunk *c)
+{
+	struct ib_device *ib = set->dev->ib;
+	struct scatterlist *sg;
+	u64 bits = 0;
+	int i;
+
+	if (ib_uses_virt_dma(ib))
+		return PAGE_SHIFT;
+	for_each_sgtable_dma_sg(&c->sgt, sg, i)
+		bits |= sg_dma_address(sg) | (i + 1 < c->sgt.nents ? sg_dma_len(sg) : 0);
+	return mc_mr_page_shift(ib->attrs.page_size_cap, bits, PAGE_SHIFT, set->dev->chunk_shift);
+}
+
+static int chunk_register(struct mc_mrset *set, struct mc_cset *cset, struct mr_chunk *c, struct ib_mr *mr, u64 idx,
+			  unsigned int page_shift)
 {
 	struct ib_reg_wr wr = { .wr.opcode = IB_WR_REG_MR, .mr = mr };
-	int n = ib_map_mr_sg(mr, c->sgt.sgl, c->sgt.nents, NULL, PAGE_SIZE);
+	int n = ib_map_mr_sg(mr, c->sgt.sgl, c->sgt.nents, NULL, 1U << page_shift);
 
 	if (n != c->sgt.nents)
 		return n < 0 ? n : -EIO;
@@ -166,18 +215,20 @@ static int chunk_add(struct mc_mrset *set, struct mc_cset *cset, u64 idx)
 	u64 per = 1ULL << (set->dev->chunk_shift - PAGE_SHIFT);
 	u64 first = idx * per, n = min_t(u64, per, set->mem->npages - first);
 	struct mr_chunk *c = &set->chunk[idx];
+	unsigned int page_shift;
 	struct ib_mr *mr;
 	int ret;
 
-	mr = ib_alloc_mr(set->dev->pd, IB_MR_TYPE_MEM_REG, n);
-	if (IS_ERR(mr))
-		return PTR_ERR(mr);
 	ret = chunk_map(set, c, first, n);
-	if (ret) {
-		ib_dereg_mr(mr);
+	if (ret)
 		return ret;
+	page_shift = chunk_page_shift(set, c);
+	mr = ib_alloc_mr(set->dev->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(n, 1U << (page_shift - PAGE_SHIFT)));
+	if (IS_ERR(mr)) {
+		chunk_unmap(set, c);
+		return PTR_ERR(mr);
 	}
-	ret = chunk_register(set, cset, mr, c, idx);
+	ret = chunk_register(set, cset, c, mr, idx, page_shift);
 	trace_mc_mr_reg(set->dev->name, set->mem->kind == MC_MEM_POOL, idx, n, ret);
 	c->mr = mr;
 	if (ret)

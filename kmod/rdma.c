@@ -176,13 +176,13 @@ static void count_done(struct mc_counters *c, struct mc_slice *slice, bool ok)
 static void flip_landed(struct mc_slice *slice)
 {
 	struct mc_mem *mem = slice->req->mem;
-	u64 at = mem->page_off + slice->req->buf_off + slice->off;
+	u64 at = slice->req->buf_off + slice->off;
 	u8 *p;
 
 	if (slice->req->write || !mc_fault_hit(flip_byte))
 		return;
-	p = kmap_local_page(mem->pages[at >> PAGE_SHIFT]);
-	p[offset_in_page(at)] ^= 1;
+	p = kmap_local_page(mc_mem_page(mem, at));
+	p[offset_in_page(mem->page_off + at)] ^= 1;
 	kunmap_local(p);
 }
 

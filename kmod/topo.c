@@ -12,7 +12,7 @@
 
 int mc_topo_node(const struct mc_mem *mem)
 {
-	return mem->npages ? page_to_nid(mem->pages[0]) : 0;
+	return mem->npages ? page_to_nid(mc_mem_page(mem, 0)) : 0;
 }
 
 static u16 fn_of(const struct pci_dev *pdev)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "mcdev.h"
+#include "mcmem.h"
 #include "mcnl.h"
 
 static int usage(void)
@@ -416,6 +417,18 @@ struct job {
 	uint32_t buf;
 };
 
+/* MC_MEM in the environment names a kind of mcmem.h. */
+static void *buffer(uint64_t len)
+{
+	const char *kind = getenv("MC_MEM");
+	void *p;
+
+	if (!kind)
+		return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mcmem_alloc(len, kind);
+	return p ? p : MAP_FAILED;
+}
+
 static int job_start(struct job *j, char **v, uint64_t len, uint64_t ms, unsigned int misalign)
 {
 	uint8_t node[16], seg[16];
@@ -432,7 +445,7 @@ static int job_start(struct job *j, char **v, uint64_t len, uint64_t ms, unsigne
 		printf("open %s\n", err_name(ret));
 		return fail("open", ret);
 	}
-	j->mem = mmap(NULL, len + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	j->mem = buffer(len + 8192);
 	if (j->mem == MAP_FAILED)
 		return fail("mmap", -errno);
 	j->p = j->mem + misalign;
