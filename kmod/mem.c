@@ -271,11 +271,12 @@ err_uncharge:
 /* Extents are whole blocks, one or several. */
 static void pool_free_pages(struct mc_mem *mem)
 {
+	unsigned long step = 1UL << mem->block_order;
 	struct mc_run run;
 
 	if (!mem->ext.npages)
 		return;
-	for (mc_extents_find(&mem->ext, 0, &run); run.npages; mc_extents_next(&mem->ext, &run, 1UL << mem->block_order)) {
+	for (mc_extents_find(&mem->ext, 0, &run); run.npages; mc_extents_next(&mem->ext, &run, step)) {
 		__free_pages(run.page, mem->block_order);
 		cond_resched();
 	}

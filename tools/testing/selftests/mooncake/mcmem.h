@@ -19,8 +19,8 @@ static inline int mcmem_huge_pages(int n)
 	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "r+");
 	int have = 0;
 
-	if (!f)
-		return 0;
+	if (!f)		/* this kernel knows none */
+		return n == 0;
 	fprintf(f, "%d\n", n);
 	fflush(f);
 	rewind(f);
@@ -64,8 +64,8 @@ static inline int mcmem_piece(uint8_t *at, const char *kind)
 }
 
 /*
- * At least @len bytes, rounded up to huge pages and aligned like one. Kinds: hugetlb, thp, scattered, mixed (those three
- * in turn). NULL if they can't be had; hugetlb needs mcmem_huge_pages() first.
+ * At least @len bytes, rounded up to huge pages and aligned like one. Kinds: hugetlb, thp, scattered, mixed (those
+ * three in turn). NULL if they can't be had; hugetlb needs mcmem_huge_pages() first.
  */
 static inline uint8_t *mcmem_alloc(uint64_t len, const char *kind)
 {

@@ -76,8 +76,8 @@ static long extents(uint64_t len)
 }
 
 /*
- * There and back, from a start that is not a page's; the bytes around it don't change. 0, or the number of the step that
- * went wrong.
+ * There and back, from a start that is not a page's; the bytes around it don't change. 0, or the number of the step
+ * that went wrong.
  */
 static int there_and_back(struct __fixture_node *self, uint8_t *p, uint64_t from, uint64_t n)
 {
