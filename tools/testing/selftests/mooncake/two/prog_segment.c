@@ -65,8 +65,11 @@ static void do_export(char **v)
 
 	mc_fill(p, len, strtoull(v[3], NULL, 0));
 	ret = mcdev_reg(dev.fd, p, len, &buf);
-	if (!ret)
+	if (!ret) {
 		ret = mcdev_export(dev.fd, buf, strcmp(v[0], "-") ? v[0] : "", rights, &e);
+		if (ret)
+			mcdev_unreg(dev.fd, buf);
+	}
 	printf("%s ", name_of(ret));
 	if (ret) {
 		printf("\n");
