@@ -181,5 +181,5 @@ int mc_topo_show_pci(struct mc_rail *rail, char *buf)
 		if (has_memory(rail, pdev))
 			n += sysfs_emit_at(buf, n, "%s%s=%u", n ? " " : "", pci_name(pdev),
 					   pci_weight(rail, &from, pdev));
-	return n + sysfs_emit_at(buf, n, "\n");
+	return n ? n + sysfs_emit_at(buf, n, "\n") : sysfs_emit(buf, "none\n");
 }

@@ -8,7 +8,9 @@
 sys=/sys/class/misc/mooncake
 share=$MC_B/vm/$MCVM_SET/share
 
-fresh idle_ms=2000 ping_ms=500 || echo "# setting up failed"
+# A slow machine needs some time to look at what is not idle yet.
+idle=$((2 * (MC_TIME_SCALE < 10 ? MC_TIME_SCALE : 10)))
+fresh idle_ms=${idle}000 ping_ms=500 || echo "# setting up failed"
 qps() { objects "$1" | tr ' ' '\n' | sed -n 's/^qp=//p'; }
 none="$(qps 1) $(qps 2)"
 s=$(x 2 pool p 4194304)
@@ -18,13 +20,13 @@ state() { on "$1" cat "$sys/peers/$2/state"; }
 ok "a peer that is used is live" equal "$(state 1 "$N2")" live
 without() { equal "$(qps 1) $(qps 2)" "$none"; }
 ok "there are queue pairs then" refuses without
-ok "idle connections are given back, on both nodes" until_true 10 without
-ok "it says why" grep "idle for 2000 ms" <<< "$(on 1 cat $sys/peers/"$N2"/last_error)"
-ok "a file that was open all the while goes on when it needs them again" x 1 now get "$N2" "$s" 1048576 5 5000 "sleep 4"
-ok "and there they are" equal "$(state 1 "$N2")" live
+ok "idle connections are given back, on both nodes" until_true $((idle + 10)) without
+ok "it says why" grep "idle for ${idle}000 ms" <<< "$(on 1 cat $sys/peers/"$N2"/last_error)"
+ok "a file that was open all the while goes on when it needs them again" x 1 now get "$N2" "$s" 1048576 5 30000 "sleep $((idle + 2))"
+ok "and has new ones" [ "$(field 1 peers reconnects)" -ge 2 ]
 # One that is in use is not idle, however long a request takes.
 x 1 fault wc_delay_ms 300
-LIMIT=200 x 1 load "$N2" "$s" 1048576 6 9 > "$OUT/idle.out" 2>&1
+LIMIT=200 x 1 load "$N2" "$s" 1048576 $((idle + 4)) 9 > "$OUT/idle.out" 2>&1
 x 1 fault wc_delay_ms 0
 ok "connections in use are kept" grep "end=OK" "$OUT/idle.out"
 
@@ -51,7 +53,7 @@ on 1 sh -c '"$0" rail-del 1 && "$0" peer-del "$1" && for i in $(seq 100); do rmm
 ok "the module unloads" equal $? 0
 parted() { [ "$(state 2 "$N1")" != live ]; }
 ok "its peer knows at once" until_true 1 parted
-ok "since it was told, not for silence" until_true 5 grep '"text": "the peer.s rail said goodbye"' "$share/goodbye.log"
+ok "since it was told, not for silence" until_true 5 grep '"text": *"the peer.s rail said goodbye"' "$share/goodbye.log"
 ok "as an event with its reason" python3 - "$share/goodbye.log" << 'E2'
 import json, sys
 text, at, found = open(sys.argv[1]).read(), 0, []

@@ -94,7 +94,7 @@ if [ -n "$other" ]; then	# User-Mode Linux has no PCI
 	ok "the administrator has a say about a PCI device too" says "$other=7" on 1 cat $D/rails/1/pci_weights
 	x 1 rail-set 1 "$other" 0
 fi
-ok "nobody else's weight is shown" equal "$(on 1 cat $D/rails/1/pci_weights)" ""
+ok "nobody else's weight is shown" equal "$(on 1 cat $D/rails/1/pci_weights)" none
 
 # A file that is open while its object goes: reading it says ENODEV and keeps nothing alive.
 ok "a rail goes while its file is open" on 1 sh -c 'exec 3< '$D'/rails/1/device; '"$X"' rail-del 1; cat <&3 2>&1; true'
