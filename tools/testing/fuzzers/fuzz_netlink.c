@@ -18,8 +18,8 @@
 static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
 static const uint8_t cluster[16] = { 9 };
 
-enum kind { NONE, U16, U32, S32, U64, UUID, BIN32, NAME, DEV, ADDR, NEST_RAILS, RAILID, SEGID, SIZE, HOOK, ZERO64, SMALL,
-	    SLICE_SIZE, PCI };
+enum kind { NONE, U16, U32, S32, U64, UUID, BIN32, NAME, DEV, ADDR, NEST_RAILS, RAILID, SEGID, SIZE, HOOK, ZERO64,
+	    SMALL, SLICE_SIZE, PCI };
 
 /* What a valid value of each attribute looks like; others are numbers or bytes. */
 static const uint8_t kinds[MC_ATTR_MAX + 1] = {
@@ -58,8 +58,8 @@ static const struct command commands[] = {
 	{ MC_CMD_CLIENT_GET, { 0 }, true, true },
 	{ MC_CMD_FAULT_SET, { MC_ATTR_NAME, MC_ATTR_VALUE }, false, false },
 	{ MC_CMD_STAT_GET, { 0 }, true, true },
-	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_SLICE_BYTES, MC_ATTR_TAIL_BYTES, MC_ATTR_TOS, MC_ATTR_SERVICE_LEVEL,
-			     MC_ATTR_WEIGHT, MC_ATTR_NUMA_NODE }, false, false },
+	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_SLICE_BYTES, MC_ATTR_TAIL_BYTES, MC_ATTR_TOS,
+			     MC_ATTR_SERVICE_LEVEL, MC_ATTR_WEIGHT, MC_ATTR_NUMA_NODE }, false, false },
 	{ MC_CMD_RAIL_SET, { MC_ATTR_RAIL_ID, MC_ATTR_PCI_DEVICE, MC_ATTR_WEIGHT }, false, false },
 	{ MC_CMD_SEG_GET, { 0 }, true, true },
 };

@@ -96,7 +96,7 @@ static inline bool mc_long(void)
 	return s && *s && strcmp(s, "0");
 }
 
-/* How often to repeat: @full with full counts, else @usual; a tenth of many on the debug kernel with emulated processors. */
+/* How often: @full with full counts, else @usual; a tenth of many on the debug kernel with emulated processors. */
 static inline int mc_rounds(int full, int usual)
 {
 	const char *kernel = getenv("MC_KERNEL");

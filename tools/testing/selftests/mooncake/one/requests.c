@@ -152,7 +152,7 @@ TEST_F(req, a_batch_keeps_its_first_error)
 
 	EXPECT_EQ(-EINVAL, query(self->d.fd, 0, &b));
 	EXPECT_EQ(-ENOENT, query(self->d.fd, 9, &b));
-	/* The first two are under way until the last one is in: a batch of which nothing is pending would begin anew. */
+	/* The first two are under way until the last is in: a batch of which nothing is pending would begin anew. */
 	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 50ull * (uint64_t)mc_time_scale()));
 	push(&self->d, self->buf, self->seg, 65536, 100, 9);
 	push(&self->d, self->buf, self->seg, 65536, 101, 9);
