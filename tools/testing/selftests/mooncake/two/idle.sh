@@ -22,7 +22,8 @@ without() { equal "$(qps 1) $(qps 2)" "$none"; }
 ok "there are queue pairs then" refuses without
 ok "idle connections are given back, on both nodes" until_true $((idle + 10)) without
 ok "it says why" grep "idle for ${idle}000 ms" <<< "$(on 1 cat $sys/peers/"$N2"/last_error)"
-ok "a file that was open all the while goes on when it needs them again" x 1 now get "$N2" "$s" 1048576 5 30000 "sleep $((idle + 2))"
+ok "a file that was open all the while goes on when it needs them again" \
+	x 1 now get "$N2" "$s" 1048576 5 30000 "sleep $((idle + 2))"
 ok "and has new ones" [ "$(field 1 peers reconnects)" -ge 2 ]
 # One that is in use is not idle, however long a request takes.
 x 1 fault wc_delay_ms 300
