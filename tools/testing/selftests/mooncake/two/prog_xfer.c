@@ -521,7 +521,7 @@ static int check(struct job *j, uint64_t len, uint64_t seed, unsigned int misali
 static int transfer(char **v, bool put)
 {
 	uint64_t off = strtoull(v[2], NULL, 0), len = strtoull(v[3], NULL, 0), seed = strtoull(v[4], NULL, 0);
-	uint64_t ms = v[5] ? strtoull(v[5], NULL, 0) : 30000;
+	uint64_t ms = v[5] ? strtoull(v[5], NULL, 0) : 30000ull * (uint64_t)mcdev_scale();
 	unsigned int misalign = v[5] && v[6] ? (unsigned int)atoi(v[6]) : 0;
 	struct job j;
 	int ret = job_start(&j, v, len, ms, misalign);
