@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 P=$MC_B/selftests/two/prog_restart
 share=$MC_B/vm/$MCVM_SET/share
-kills=12 clean=8 module_each=4 power_each=0
+kills=4 clean=3 module_each=2 power_each=0
 [ -z "${MC_LONG:-}" ] || kills=30 clean=20 module_each=2 power_each=6
 
 # The client is number $number from now on.
