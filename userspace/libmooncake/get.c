@@ -530,7 +530,7 @@ static bool attempt(struct get_wave *w)
 	fill_batch(w);
 	mc_fault_hold("MC_FAULT_HOLD_GET_MS");
 	plan_renewal(w);
-	mc_move(w->batch, attempt_ns(w), &w->renew);
+	mc_move(w->batch, attempt_ns(w), w->deadline, &w->renew);
 	for (i = 0; i < w->n; i++)
 		if (w->ops[i].reply && w->ops[i].seg)
 			judge_get(w, &w->ops[i]);

@@ -241,7 +241,7 @@ void mc_sum_up(const struct mc_batch *b, uint32_t first, uint32_t count, struct 
 	}
 }
 
-void mc_move(struct mc_batch *b, uint64_t timeout_ns, struct mc_renewal *renew)
+void mc_move(struct mc_batch *b, uint64_t timeout_ns, uint64_t deadline, struct mc_renewal *renew)
 {
 	uint64_t until;
 	int rc;
@@ -254,7 +254,8 @@ void mc_move(struct mc_batch *b, uint64_t timeout_ns, struct mc_renewal *renew)
 	/* Whatever goes wrong here is the result of each transfer it went wrong for. */
 	if (renew->at != UINT64_MAX)
 		mc_batch_pace(b, renew->life_ns / 8);
-	until = mc_now_ns() + timeout_ns + MC_GRACE_WAIT_NS;
+	until = mc_now_ns() + timeout_ns;
+	until = (until > deadline ? until : deadline) + MC_GRACE_WAIT_NS;
 	rc = mc_batch_submit(b, timeout_ns, NULL);
 	while (!rc || rc == -ETIME) {
 		rc = mc_batch_wait(b, mc_left_ns(until < renew->at ? until : renew->at), NULL);

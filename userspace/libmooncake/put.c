@@ -382,7 +382,7 @@ static void transfer(struct put_wave *w)
 	if (!w->batch)
 		return;
 	mc_renewal_init(&w->renew, w->asked_ns, grant_life_ms(w), extend, w);
-	mc_move(w->batch, left, &w->renew);
+	mc_move(w->batch, left, w->deadline, &w->renew);
 	for (i = 0; i < w->n; i++)
 		judge_put(w, &w->ops[i]);
 }

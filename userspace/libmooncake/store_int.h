@@ -480,12 +480,14 @@ void mc_old_grants_drop(struct mc_dev *dev, struct mc_old_grants *old);
 /**
  * mc_move() - submit a batch and wait for it, or give up
  * @b: batch, may be empty or NULL
- * @timeout_ns: what the kernel may take; beyond it some grace
+ * @timeout_ns: what the kernel may take for the transfers; then it ends them, which takes it some time too
+ * @deadline: of the call: so long, and some grace, the end of those is waited for: until then the device may touch
+ *	their memory, and nothing else can be tried with it
  * @renew: the grants of its transfers
  *
  * Afterwards the results don't change any more. Errors are in the results.
  */
-void mc_move(struct mc_batch *b, uint64_t timeout_ns, struct mc_renewal *renew);
+void mc_move(struct mc_batch *b, uint64_t timeout_ns, uint64_t deadline, struct mc_renewal *renew);
 
 /**
  * mc_check_call() - can this handle move these items?

@@ -129,7 +129,8 @@ static void begin(struct fake_kernel *fk, const struct mc_sqe *sqe)
 		fk->held[fk->n_held].sqe = *sqe;
 		fk->held[fk->n_held].gone = false;
 		fk->held[fk->n_held].paced = false;
-		fk->held[fk->n_held++].until = mc_now_ns() + (sqe->timeout_ns ? sqe->timeout_ns : 60000000000ull);
+		fk->held[fk->n_held++].until = mc_now_ns() + fk->late_ns +
+					       (sqe->timeout_ns ? sqe->timeout_ns : 60000000000ull);
 	} else if (fk->fail_nth == fk->count) {
 		fk->in_flight--;
 		publish(fk, sqe, fk->lie_bytes ? 0 : fk->fail_result, fk->fail_flags, fk->lie_bytes ? sqe->len - 1 : 0);

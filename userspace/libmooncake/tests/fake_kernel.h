@@ -76,6 +76,7 @@ struct fake_kernel {
 	uint32_t fail_flags;
 	unsigned int hold_nth;	/* UINT_MAX: all */
 	uint32_t late_flags;	/* of a held one that times out */
+	uint64_t late_ns;	/* what ending a held one takes, beyond its deadline */
 	bool never_late;	/* held ones ignore their deadline */
 	uint64_t ns_per_kib;	/* transfers take so long, one after the other */
 	uint64_t free_at;

@@ -362,6 +362,23 @@ static void c22_second_copy(void **state)
 	teardown(e);
 }
 
+/* The kernel takes its time to take a silent request off the device: the second copy waits for that, and is read. */
+static void c22_kernel_lets_go_late(void **state)
+{
+	struct env *e = setup();
+
+	(void)state;
+	e->fm->first_seg = 1;
+	fm_add(e->fm, "a", 5000, 2);
+	e->fk->segs[1].silent = true;
+	e->fk->late_ns = 900 * MS;
+	assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
+	assert_int_equal(e->res.retries, 1);
+	assert_false(e->res.busy);
+	check(e, 'a', 0, 5000);
+	teardown(e);
+}
+
 /* A sick node is better than none, and then the call's deadline counts. */
 static void c22_only_the_sick_one_is_left(void **state)
 {
@@ -751,6 +768,7 @@ int main(void)
 		cmocka_unit_test(destination_too_small),
 		cmocka_unit_test(own_node_first_then_the_others),
 		{ "C-22 a second copy is used", c22_second_copy, NULL, NULL, NULL },
+		{ "C-22 the kernel lets go late", c22_kernel_lets_go_late, NULL, NULL, NULL },
 		{ "C-22 only the sick node is left", c22_only_the_sick_one_is_left, NULL, NULL, NULL },
 		cmocka_unit_test(sick_nodes),
 		cmocka_unit_test(only_complete_replicas),
