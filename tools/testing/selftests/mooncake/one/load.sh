@@ -101,9 +101,10 @@ ok "C-77 nothing is left of it, and the device is whose it was" alone
 ok "C-80 a module with an open descriptor stays, and goes when it is closed" in_use
 ok "C-80 a parameter out of range is refused" status "Invalid" insmod "$MC_KO" slice_size=1
 ok "C-80 with the value and the range" said "slice_size 1 is not in 4096"
-ok "C-80 an unknown kind of build is made" changed .modinfo "SMP preempt" "SMQ preempt"
+# What modules of all kernels say of themselves, and all kernels compare.
+ok "C-80 an unknown kind of build is made" changed .modinfo "mod_unload" "mod_unloae"
 ok "C-80 it is refused" status "Invalid module format" insmod "$TMP/mooncake.ko"
-ok "C-80 with what was expected and what was found" said "version magic '.*SMQ.*' should be '.*SMP"
+ok "C-80 with what was expected and what was found" said "version magic '.*mod_unloae.*' should be '.*mod_unload"
 if grep -q '^ib_core ' /proc/modules; then
 	ok "C-80 without RDMA core" no_rdma
 	ok "C-80 the module is refused" status "Unknown symbol" load
