@@ -67,7 +67,7 @@ static void lock_inversion(void)
 	mutex_unlock(&lock_b);
 }
 
-/* Nothing that really sleeps: a processor that changes its task here upsets the count of preemption, and lockdep ends. */
+/* Nothing that really sleeps: a processor that changes its task here upsets the preemption count, and lockdep ends. */
 static void sleep_in_atomic(void)
 {
 	spin_lock(&spin);
