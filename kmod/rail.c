@@ -90,7 +90,7 @@ static int start(struct mc_rail *rail, struct mc_ibdev *dev, struct netlink_ext_
 	ret = rdma_bind_addr(id, (struct sockaddr *)&rail->addr);
 	if (ret) {
 		mc_ext_err(extack, "can't bind %pISpc: error %d", &rail->addr, ret);
-		ret = ret == -EADDRINUSE ? ret : -EADDRNOTAVAIL;
+		ret = ret == -EADDRINUSE || ret == -ENOMEM ? ret : -EADDRNOTAVAIL;
 	} else if (id->device != dev->ib) {
 		mc_ext_err(extack, "%pISc is an address of %s, not of %s", &rail->addr,
 			   id->device ? dev_name(&id->device->dev) : "no RDMA device", dev_name(&dev->ib->dev));
