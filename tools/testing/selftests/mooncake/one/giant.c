@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
+ * tags: long
  * Processes with a large part of the machine's memory registered, however they end (C-71, C-72): three quarters with
  * full counts, one quarter else. The watchdogs are set to five seconds and to panic; a 1 ms timer on each processor
  * tells who kept it to himself.
@@ -244,8 +245,11 @@ static bool all_back(uint64_t wanted)
 	int64_t end = now_us() + 10000000ll * mc_time_scale();
 
 	while (not_in_use() + 48 * MB < wanted) {
-		if (now_us() > end)
+		if (now_us() > end) {
+			printf("# %llu MiB of %llu\n", (unsigned long long)(not_in_use() / MB),
+			       (unsigned long long)(wanted / MB));
 			return false;
+		}
 		usleep(50000);
 	}
 	return true;
