@@ -393,6 +393,7 @@ TEST_F(kind, C51_hugetlb_works)
 {
 	uint8_t *p;
 
+	NEEDS("hugetlb");
 	if (system("echo 2 > /proc/sys/vm/nr_hugepages") || mc_read_number("/proc/sys/vm/nr_hugepages") < 2)
 		SKIP(return, "no huge pages to be had on this machine");
 	p = mmap(NULL, 4 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);

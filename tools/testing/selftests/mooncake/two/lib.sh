@@ -33,6 +33,10 @@ ok()
 	fi
 }
 
+# skip NAME REASON: a test that can't run here; lacks TAG: whether this kind of machine has none of that
+skip() { count=$((count + 1)); echo "ok $count - $1 # SKIP $2"; }
+lacks() { [[ " ${MC_LACKS:-} " == *" $1 "* ]]; }
+
 # says TEXT COMMAND...: the command's output contains TEXT, whatever its status
 says()
 {
