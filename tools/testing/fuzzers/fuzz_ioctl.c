@@ -628,26 +628,54 @@ static bool numbers_are_back(void)
 	return true;
 }
 
-/* What it wrote is what it reads. */
-static bool good_client(void)
+/* What it wrote is what it reads. Returns the first error; *step says of what. */
+static int serve(struct mcdev *d, const char **step)
 {
 	static uint8_t out[8192], in[8192];
 	uint32_t a, b, seg;
-	struct mcdev d;
 	struct mc_sqe e;
-	bool ok;
+	int ret;
 
 	mc_fill(out, sizeof(out), slice_start + 1);
-	if (mcgrant_clock_own() || mcdev_open(&d, 4, 4) || mcdev_reg(d.fd, out, sizeof(out), &a) ||
-	    mcdev_reg(d.fd, in, sizeof(in), &b) ||
-	    mcdev_seg_open(d.fd, node_uuid, board->pool[1], 0, &seg, NULL))
-		return false;
+	*step = "the clock";
+	ret = mcgrant_clock_own();
+	*step = ret ? *step : "opening the device";
+	ret = ret ?: mcdev_open(d, 4, 4);
+	*step = ret ? *step : "registering";
+	ret = ret ?: mcdev_reg(d->fd, out, sizeof(out), &a) ?: mcdev_reg(d->fd, in, sizeof(in), &b);
+	*step = ret ? *step : "opening the segment";
+	ret = ret ?: mcdev_seg_open(d->fd, node_uuid, board->pool[1], 0, &seg, NULL);
+	if (ret)
+		return ret;
+	*step = "writing";
 	e = mcdev_sqe(MC_OP_WRITE, a, 0, seg, 0, sizeof(out), 1);
-	ok = !mcdev_do(&d, &e, 20 * SEC, NULL);
+	ret = mcdev_do(d, &e, 20 * SEC, NULL);
+	if (ret)
+		return ret;
+	*step = "reading";
 	e = mcdev_sqe(MC_OP_READ, b, 0, seg, 0, sizeof(in), 2);
-	ok = ok && !mcdev_do(&d, &e, 20 * SEC, NULL) && !memcmp(in, out, sizeof(in));
-	mcdev_close(&d);
-	return ok;
+	ret = mcdev_do(d, &e, 20 * SEC, NULL);
+	return ret ?: memcmp(in, out, sizeof(in)) ? -EILSEQ : 0;
+}
+
+/* Where a second is 20 the clock it set may be too old, which is 5 s, when it is looked at: then once more. */
+static bool good_client(void)
+{
+	const char *step = "";
+	int ret = -ETIME, tries;
+
+	for (tries = 0; ret == -ETIME && tries < 3; tries++) {
+		struct mcdev d = { .fd = -1, .sq = MAP_FAILED, .cq = MAP_FAILED };
+
+		ret = serve(&d, &step);
+		if (d.sq != MAP_FAILED && d.cq != MAP_FAILED && d.sq && d.cq)
+			mcdev_close(&d);
+		else if (d.fd >= 0)
+			close(d.fd);
+		if (ret)
+			printf("# a good client: %s: error %d\n", step, ret);
+	}
+	return !ret;
 }
 
 /* -1: it hung. */

@@ -4,6 +4,7 @@
  * then fails, so that nothing stays but the report. It tests make check-debug itself: a detector that is silent proves
  * nothing.
  */
+#include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -19,7 +20,6 @@ MODULE_PARM_DESC(bug, "which bug");
 
 static DEFINE_MUTEX(lock_a);
 static DEFINE_MUTEX(lock_b);
-static DEFINE_MUTEX(sleeper);
 static DEFINE_SPINLOCK(spin);
 static int shift = 40;
 static int index = 9;
@@ -67,12 +67,14 @@ static void lock_inversion(void)
 	mutex_unlock(&lock_b);
 }
 
-/* Nothing that really sleeps: a processor that changes its task here upsets the preemption count, and lockdep ends. */
+/*
+ * What every function that may sleep begins with, and no more: a mutex here is a report of lockdep's too, and a processor that
+ * changes its task upsets the count of preemption; either ends lockdep.
+ */
 static void sleep_in_atomic(void)
 {
 	spin_lock(&spin);
-	mutex_lock(&sleeper);
-	mutex_unlock(&sleeper);
+	might_sleep();
 	spin_unlock(&spin);
 }
 
