@@ -76,7 +76,8 @@ static void dev_event(struct ib_event_handler *handler, struct ib_event *event)
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_DEVICE_FATAL:
 	case IB_EVENT_GID_CHANGE:
-		queue_work(mc_net_wq, &dev->event_work);
+		/* Not on mc_net_wq: a rail that is stopped waits for work there. */
+		queue_work(system_unbound_wq, &dev->event_work);
 		break;
 	default:
 		break;
