@@ -68,8 +68,8 @@ static void lock_inversion(void)
 }
 
 /*
- * What every function that may sleep begins with, and no more: a mutex here is a report of lockdep's too, and a processor that
- * changes its task upsets the count of preemption; either ends lockdep.
+ * What every function that may sleep begins with, and no more: a mutex here is a report of lockdep's too, and a
+ * processor that changes its task upsets the count of preemption; either ends lockdep.
  */
 static void sleep_in_atomic(void)
 {
