@@ -187,7 +187,7 @@ class Uml(Machine):
     """User-Mode Linux: a kernel that is a program. One processor, no preemption, the host's speed."""
 
     kind = "uml"
-    lacks = "smp hugetlb numa atomic"
+    lacks = "smp hugetlb numa atomic mmio"
 
     def command(self, cables):
         s = self.state

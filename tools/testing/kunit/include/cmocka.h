@@ -2,7 +2,7 @@
 /*
  * The part of cmocka's interface that the tests of common/ use, for places where the library is not: in the kernel,
  * where each test becomes a case of a KUnit suite (kunit.c), and in 32-bit programs (mini.c). So a test is written
- * once. Fixtures are not supported: a test with one doesn't compile, a group with one fails.
+ * once. Those tests need no fixtures: one that has them doesn't compile, and a group with them fails.
  */
 #ifndef MC_MINI_CMOCKA_H
 #define MC_MINI_CMOCKA_H

@@ -96,6 +96,14 @@ static inline bool mc_long(void)
 	return s && *s && strcmp(s, "0");
 }
 
+/* One of the project's own debug kernels, which have everything that a test may ask of a kernel. */
+static inline bool mc_debug_kernel(void)
+{
+	const char *kernel = getenv("MC_KERNEL");
+
+	return kernel && strstr(kernel, "-debug");
+}
+
 /* How often: @full with full counts, else @usual; a tenth of many on the debug kernel with emulated processors. */
 static inline int mc_rounds(int full, int usual)
 {

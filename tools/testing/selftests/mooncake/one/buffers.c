@@ -2,6 +2,7 @@
 /* Registration: what is accepted, what is refused, who pays, and that handles can't be confused. */
 #include "kselftest_harness.h"
 #include "mcdev.h"
+#include "mcmem.h"
 #include "mcnl.h"
 
 #include <sys/resource.h>
@@ -224,15 +225,15 @@ TEST_F(file, hugetlb_memory)
 	uint32_t id;
 
 	NEEDS("hugetlb");
-	if (system("echo 2 > /proc/sys/vm/nr_hugepages") || mc_read_number("/proc/sys/vm/nr_hugepages") < 1)
-		SKIP(return, "no huge page to be had on this machine");
+	ASSERT_TRUE(mcmem_huge_pages(1));
 	p = mmap(NULL, 2 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)p);
 	EXPECT_EQ(0, mcdev_reg(self->fd, p, 2 * MB, &id));
 	EXPECT_EQ(0, mcdev_unreg(self->fd, id));
 	munmap(p, 2 * MB);
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 0, 5000));
-	EXPECT_EQ(0, system("echo 0 > /proc/sys/vm/nr_hugepages"));
+	mcmem_huge_pages(0);
+	EXPECT_EQ(0, mc_wait_number("/proc/sys/vm/nr_hugepages", 0, 5000));
 }
 
 TEST_F(file, memlock_limit_is_kept)

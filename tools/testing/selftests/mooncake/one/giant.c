@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /*
- * tags: long
  * Processes with a large part of the machine's memory registered, however they end (C-71, C-72): three quarters with
  * full counts, one quarter else. The watchdogs are set to five seconds and to panic; a 1 ms timer on each processor
  * tells who kept it to himself.
@@ -43,10 +42,25 @@ static uint64_t meminfo(const char *name)
 	return kib << 10;
 }
 
+/* Pages that are free, but on a processor's list: as many as the low watermark, 50 MiB and more with few processors. */
+static uint64_t on_lists(void)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	unsigned long long n, sum = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " count: %llu", &n) == 1)
+			sum += n;
+	if (f)
+		fclose(f);
+	return sum * 4096;
+}
+
 /* Free, or a copy of what is in files. MemAvailable takes a part of these away that changes with their share. */
 static uint64_t not_in_use(void)
 {
-	return meminfo("MemFree:") + meminfo("Buffers:") + meminfo("Cached:") + meminfo("SReclaimable:");
+	return meminfo("MemFree:") + on_lists() + meminfo("Buffers:") + meminfo("Cached:") + meminfo("SReclaimable:");
 }
 
 static uint64_t giant(void)
@@ -239,12 +253,12 @@ static int64_t leaves(pid_t pid, int *status)
 	printf("# left after %lld ms, all unpinned %lld ms later\n", (long long)__ms, (long long)__free); \
 } while (0)
 
-/* Other programs use some, the kernel keeps some, and each processor has pages that it has not given back yet. */
+/* Other programs use some, and the kernel keeps some. */
 static bool all_back(uint64_t wanted)
 {
 	int64_t end = now_us() + 10000000ll * mc_time_scale();
 
-	while (not_in_use() + 48 * MB < wanted) {
+	while (not_in_use() + 16 * MB < wanted) {
 		if (now_us() > end) {
 			printf("# %llu MiB of %llu\n", (unsigned long long)(not_in_use() / MB),
 			       (unsigned long long)(wanted / MB));
@@ -310,15 +324,11 @@ TEST_F_TIMEOUT(node, C71_killed_for_want_of_memory, 120)
 	char c;
 
 	mkdir("/tmp/mc-cgroup", 0755);
-	if (mount("none", "/tmp/mc-cgroup", "cgroup2", 0, NULL))
-		SKIP(return, "no control groups on this machine");
+	ASSERT_EQ(0, mount("none", "/tmp/mc-cgroup", "cgroup2", 0, NULL));
 	put_text("/tmp/mc-cgroup/cgroup.subtree_control", "+memory");
 	mkdir("/tmp/mc-cgroup/giant", 0755);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)(self->size + 16 * MB));
-	if (put_text("/tmp/mc-cgroup/giant/memory.max", text)) {
-		umount2("/tmp/mc-cgroup", MNT_DETACH);
-		SKIP(return, "no memory control group on this machine");
-	}
+	ASSERT_EQ(0, put_text("/tmp/mc-cgroup/giant/memory.max", text));
 	ASSERT_EQ(0, pipe(ready));
 	pid = fork();
 	if (!pid) {

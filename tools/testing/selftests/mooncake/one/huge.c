@@ -112,8 +112,7 @@ TEST_F_TIMEOUT(node, every_byte_at_any_start, 60)
 	unsigned int i;
 	uint8_t *p;
 
-	if (!mcmem_huge_pages(4))
-		SKIP(return, "no huge pages to be had on this machine");
+	ASSERT_TRUE(mcmem_huge_pages(4));
 	p = mcmem_alloc(LEN, variant->kind);
 	ASSERT_NE(NULL, (void *)p);
 	for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
@@ -131,8 +130,7 @@ TEST_F(node, exported_in_another_order)
 	uint8_t *p;
 	int i;
 
-	if (!mcmem_huge_pages(4))
-		SKIP(return, "no huge pages to be had on this machine");
+	ASSERT_TRUE(mcmem_huge_pages(4));
 	p = mcmem_alloc(LEN, variant->kind);
 	ASSERT_NE(NULL, (void *)p);
 	mc_fill(self->mine, LEN, 5);
@@ -160,8 +158,7 @@ TEST_F(node, pages_that_follow_one_another_are_one_extent)
 	uint8_t *p;
 	long n;
 
-	if (!mcmem_huge_pages(4))
-		SKIP(return, "no huge pages to be had on this machine");
+	ASSERT_TRUE(mcmem_huge_pages(4));
 	p = mcmem_alloc(LEN, variant->kind);
 	ASSERT_NE(NULL, (void *)p);
 	memset(p, 1, LEN);

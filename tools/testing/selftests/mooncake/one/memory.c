@@ -5,6 +5,7 @@
  */
 #include "kselftest_harness.h"
 #include "mcdev.h"
+#include "mcmem.h"
 
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -380,10 +381,10 @@ TEST_F(kind, C51_files_are_refused)
 TEST_F(kind, device_memory_is_refused)
 {
 	int mem = open("/dev/mem", O_RDWR | O_SYNC);
-	uint8_t *p = mem < 0 ? MAP_FAILED : mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0xa0000);
+	uint8_t *p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0xa0000);
 
-	if (p == MAP_FAILED)
-		SKIP(return, "no device memory can be mapped on this machine");
+	NEEDS("mmio");
+	ASSERT_NE(MAP_FAILED, (void *)p);
 	REFUSED(p, 65536, -EOPNOTSUPP, "a mapping of a device");
 	REFUSED(p + 1, 1, -EOPNOTSUPP, "a mapping of a device");
 	EXPECT_EQ(LEN, pinned());
@@ -394,8 +395,7 @@ TEST_F(kind, C51_hugetlb_works)
 	uint8_t *p;
 
 	NEEDS("hugetlb");
-	if (system("echo 2 > /proc/sys/vm/nr_hugepages") || mc_read_number("/proc/sys/vm/nr_hugepages") < 2)
-		SKIP(return, "no huge pages to be had on this machine");
+	ASSERT_TRUE(mcmem_huge_pages(2));
 	p = mmap(NULL, 4 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)p);
 	EXACT(p, 4 * MB);
@@ -403,7 +403,7 @@ TEST_F(kind, C51_hugetlb_works)
 	munmap(p, 4 * MB);
 	/* Reserved pages go back to the pool with the last pin. */
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", LEN, 5000));
-	EXPECT_EQ(0, system("echo 0 > /proc/sys/vm/nr_hugepages"));
+	mcmem_huge_pages(0);
 	EXPECT_EQ(0, mc_wait_number("/proc/sys/vm/nr_hugepages", 0, 5000));
 }
 
@@ -432,15 +432,17 @@ TEST_F(kind, C51_mappings_of_this_device_are_refused)
 }
 
 /* Start of a mapping by its name in /proc/self/maps, or NULL. */
-static void *find_map(const char *name)
+static void *find_map(const char *name, size_t *len)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned long start = 0, at;
+	unsigned long start = 0, from, to;
 	char line[512];
 
 	while (f && fgets(line, sizeof(line), f))
-		if (strstr(line, name) && sscanf(line, "%lx-", &at) == 1)
-			start = at;
+		if (strstr(line, name) && sscanf(line, "%lx-%lx", &from, &to) == 2) {
+			start = from;
+			*len = to - from;
+		}
 	if (f)
 		fclose(f);
 	return (void *)start;
@@ -448,19 +450,19 @@ static void *find_map(const char *name)
 
 TEST_F(kind, C78_vdso)
 {
-	uint8_t *vdso = (void *)getauxval(AT_SYSINFO_EHDR), *vvar = find_map("[vvar]");
+	size_t len = 0, vvar_len = 0;
+	uint8_t *vdso = find_map("[vdso]", &len), *vvar = find_map("[vvar]", &vvar_len);
 	uint32_t id;
 
-	if (!vdso)
-		SKIP(return, "this machine has no vDSO");
+	ASSERT_NE(NULL, (void *)vdso);
 	REFUSED(vdso, 4096, -EFAULT, "the mapping is not writable");
 	if (vvar)
 		REFUSED(vvar, 4096, -EOPNOTSUPP, "a mapping of a device");
-	/* Made writable, its page becomes the process' own when it is pinned. Nothing is written to it: it is code. */
-	if (mprotect(vdso, 4096, PROT_READ | PROT_WRITE | PROT_EXEC)) {
-		TH_LOG("it can't be made writable: %s", strerror(errno));
-		return;
-	}
+	/*
+	 * Made writable, its page becomes the process' own when it is pinned. Nothing is written to it: it is code. A
+	 * special mapping can't be split, so all of it.
+	 */
+	ASSERT_EQ(0, mprotect(vdso, len, PROT_READ | PROT_WRITE | PROT_EXEC));
 	ASSERT_EQ(0, mcdev_reg(self->d.fd, vdso + 1, 4000, &id));
 	EXPECT_EQ(0, MOVE(MC_OP_WRITE, id, 4000));
 	EXPECT_EQ(0, MOVE(MC_OP_READ, self->own, 4000));
@@ -551,8 +553,7 @@ TEST_F(kind, C78_userfaultfd)
 	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	uint8_t *p = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (uffd < 0)
-		SKIP(return, "this kernel has no userfaultfd");
+	ASSERT_LE(0, uffd);
 	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
 	reg.range.start = (uintptr_t)p;
 	reg.range.len = MB;
