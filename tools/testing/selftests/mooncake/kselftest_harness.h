@@ -340,6 +340,7 @@ static inline int __run_test(struct __test_metadata *t, char *skip, size_t len)
 		_exit(t->failed ? KSFT_FAIL : t->skip[0] ? KSFT_SKIP : KSFT_PASS);
 	}
 	status = __wait_child(pid, t->timeout);
+	kill(-pid, SIGKILL);	/* children that a failed test left behind */
 	res = status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
 	if (status >= 0 && WIFSIGNALED(status))
 		printf("# killed by signal %d\n", WTERMSIG(status));

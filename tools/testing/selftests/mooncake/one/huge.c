@@ -8,12 +8,10 @@
 #include "kselftest_harness.h"
 #include "mcdev.h"
 #include "mcmem.h"
+#include "mcone.h"
 
 #define MB (1ull << 20)
 #define LEN (8 * MB)
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
 
 FIXTURE(node)
 {
@@ -49,7 +47,8 @@ FIXTURE_TEARDOWN(node)
 	EXPECT_EQ(0, mcnl_pool_destroy(self->pool));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pinned_bytes", 0, 10000));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pools_quarantined", 0, 10000));
-	EXPECT_TRUE(mcmem_huge_pages(0));
+	mcmem_huge_pages(0);
+	EXPECT_EQ(0, mc_wait_number("/proc/sys/vm/nr_hugepages", 0, 5000));
 }
 
 static int move(struct mcdev *d, uint8_t op, uint32_t buf, uint64_t buf_off, uint32_t seg, uint64_t off, uint64_t len)

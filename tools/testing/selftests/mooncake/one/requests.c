@@ -85,7 +85,7 @@ TEST_F(req, cancel_by_cookie_and_all)
 	EXPECT_EQ(-ENOENT, cancel(self->d.fd, MC_CANCEL_ALL, 0, &n));
 	EXPECT_EQ(-EINVAL, cancel(self->d.fd, MC_CANCEL_ALL, 5, &n));
 	EXPECT_EQ(-EINVAL, cancel(self->d.fd, 2, 0, &n));
-	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 100));
+	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 100 * mc_time_scale()));
 	for (i = 0; i < 12; i++)
 		push(&self->d, self->buf, self->seg, LEN, (uint64_t)i % 3, 0);
 	t0 = now_ms();
@@ -112,7 +112,7 @@ TEST_F(req, cancel_by_cookie_and_all)
 	EXPECT_EQ(4, seen[0]);
 	EXPECT_EQ(4, seen[2]);
 	/* 64 slices of 100 ms each: nobody waited for them. */
-	EXPECT_LT(now_ms() - t0, 3000);
+	EXPECT_LT(now_ms() - t0, 3000 * mc_time_scale());
 	EXPECT_EQ(0, mc_read_number(MC_SYSFS "requests"));
 }
 
@@ -224,7 +224,7 @@ TEST_F(req, C60_limits_hold_at_the_door)
 	EXPECT_EQ(-EINVAL, mc_ioctl(fd, MC_IOC_RING_SETUP, &s));
 	s.sq_entries = s.cq_entries = 1u << 31;
 	EXPECT_EQ(-EINVAL, mc_ioctl(fd, MC_IOC_RING_SETUP, &s));
-	EXPECT_LT(now_ms() - t0, 1000);
+	EXPECT_LT(now_ms() - t0, 1000 * mc_time_scale());
 	close(fd);
 	ASSERT_EQ(0, mcdev_open(&d, MC_MAX_RING_ENTRIES, MC_MAX_RING_ENTRIES));
 	ASSERT_EQ(0, mcdev_reg(d.fd, self->mem, 65536, &buf));
@@ -302,7 +302,7 @@ TEST_F(req, C79_waits_are_killable)
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status));
-		EXPECT_LT(now_ms() - t0, 1000);
+		EXPECT_LT(now_ms() - t0, 1000 * mc_time_scale());
 	}
 }
 
@@ -321,12 +321,12 @@ TEST_F(req, the_callers_deadline_is_kept)
 	long long ms;
 	int result;
 
-	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 100));
+	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 100 * mc_time_scale()));
 	e.timeout_ns = SEC / 2;
 	ms = timed(&self->d, &e, &c, &result);
 	EXPECT_EQ(-ETIMEDOUT, result);
 	EXPECT_GE(ms, 450);
-	EXPECT_LT(ms, 2500);
+	EXPECT_LT(ms, 2500 * mc_time_scale());
 	EXPECT_LT(c.bytes, LEN);
 }
 

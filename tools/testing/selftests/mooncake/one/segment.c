@@ -3,12 +3,10 @@
 #include "kselftest_harness.h"
 #include "mcdev.h"
 #include "mcnl.h"
+#include "mcone.h"
 
 #define MB (1u << 20)
 #define RW (MC_RIGHT_READ | MC_RIGHT_WRITE)
-
-static const uint8_t node_uuid[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x47, 0x88, 0x99, 1, 2, 3, 4, 5, 6, 7 };
-static const uint8_t cluster[16] = { 9 };
 
 FIXTURE(seg)
 {
@@ -196,7 +194,7 @@ TEST_F(seg, unexport_under_a_request)
 
 	ASSERT_EQ(0, mcdev_export(self->owner.fd, self->buf[0], "busy", RW, NULL));
 	ASSERT_EQ(0, mcdev_seg_open_name(self->user.fd, node_uuid, "busy", &seg, NULL));
-	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 30));
+	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 30 * mc_time_scale()));
 	e = mcdev_sqe(MC_OP_WRITE, self->own, 0, seg, 0, MB, 1);
 	mcdev_push(&self->user, &e);
 	ASSERT_EQ(0, mcdev_enter(&self->user, 1, 0, 0, NULL));

@@ -64,3 +64,4 @@ ok "C-68 the initiator has sent, received, moved bytes and registered" refuses g
 for n in 1 2; do
 	ok "C-68 node $n: no request was malformed" grep ' malformed 0 ' <<< "$(verbs $n)"
 done
+finish

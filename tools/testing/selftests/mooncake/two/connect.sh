@@ -30,7 +30,8 @@ a=$(attempts)
 # Somebody wants the path all the time: what keeps attempts apart is the back-off alone.
 on 1 sh -c 'end=$(($(date +%s) + 10)); while [ "$(date +%s)" -lt $end ]; do "$0" put "$1" "$2" 0 65536 2 2000; done' \
 	"$X" "$N2" "$s" > /dev/null 2>&1
-ok "C-55 attempts are seconds apart" [ $(($(attempts) - a)) -le 4 ]
+b=$(attempts)
+ok "C-55 attempts are seconds apart" [ $((${b:-99999} - ${a:-0})) -le 4 ]
 x 1 fault wc_fail 0
 ok "C-55 and it works when it can" until_true 30 x 1 put "$N2" "$s" 0 65536 2 3000
 
@@ -80,3 +81,4 @@ ok "C-56 the rail shows why it has its entry" equal "$(on 1 cat $sys/rails/1/gid
 ok "C-56 a bad index is refused with the table" says "10.77.1.1" x 1 rail-gid rxe1 10.77.1.1 0
 ok "C-56 the best address is found without help" x 1 rail-auto rxe1
 ok "C-56 and it is not the link-local one" equal "$(on 1 sh -c "cat $sys/rails/*/address | tail -1")" 10.77.1.1
+finish

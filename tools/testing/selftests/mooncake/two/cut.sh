@@ -32,3 +32,4 @@ ok "0 wrong bytes" grep "wrong=0" "$OUT/cut.out"
 ok "cables were cut meanwhile" [ $cuts -ge 3 ]
 ok "nothing stays in flight" until_true 10 gives 0 field 1 peers inflight
 ok "both rails are back" until_true 30 live 1 2
+finish

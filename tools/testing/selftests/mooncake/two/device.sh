@@ -38,3 +38,4 @@ for n in 1 2; do
 	ok "node $n: no RDMA object is left" no_objects $n
 	on $n sh -c 'insmod "$MC_KO"'
 done
+finish

@@ -38,3 +38,4 @@ ok "C-49 the owner's queue pairs and registrations are gone" until_true 20 none2
 x 2 pool-destroy "$s"
 ok "C-49 both modules unload" reload 1
 ok "C-49 the owner's as well" reload 2
+finish

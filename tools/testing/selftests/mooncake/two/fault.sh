@@ -36,3 +36,4 @@ ok "a transfer with delayed completions ends well" sh -c \
 	"'$MCVM' run --set '$MCVM_SET' --build '$MC_B' 1 -- '$X' put $N2 $s 0 65536 1 > '$OUT/fault.out'"
 ok "and late" took 700
 x 1 fault wc_delay_ms 0
+finish

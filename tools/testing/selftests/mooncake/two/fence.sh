@@ -34,3 +34,4 @@ ok "late WRITE: the next put gets through before its packets" [ "${held:-0}" -gt
 ok "late WRITE: the packets come" until_true $((delay + 10)) gives 0 late
 on 1 tc qdisc del dev eth0 root
 ok "late WRITE: the old bytes never land on the new ones" x 2 get "$N2" "$s" 0 4194304 12
+finish

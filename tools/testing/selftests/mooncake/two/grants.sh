@@ -64,3 +64,4 @@ introduce
 no_lease() { [ "$(field 2 pools leases)" = 0 ]; }
 ok "a peer without the key is told EACCES" says "open EACCES" x 1 open "$N2" "$s"
 ok "and has no lease" until_true 20 no_lease
+finish

@@ -66,9 +66,10 @@ down = [e for e in found if e["event"] == "peer-down"]
 print(json.dumps(found, indent=1))
 sys.exit(not (down and down[0].get("reason") == "asked"))
 E2
-ok "what it had open there is gone too" until_true 2 equal "$(on 2 cat /sys/kernel/debug/mooncake/leases)" ""
+ok "what it had open there is gone too" until_true 2 gives "" on 2 cat /sys/kernel/debug/mooncake/leases
 on 2 pkill -INT -x mcctl
 on 1 sh -c 'insmod "$MC_KO"'
 join 1
 x 1 peer "$N2" 10.77.0.2
 ok "it comes back as another load, and is welcome" until_true 15 x 1 get "$N2" "$s" 0 65536 1
+finish

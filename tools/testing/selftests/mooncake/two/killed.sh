@@ -23,3 +23,4 @@ registrations() { equal "$(objects 1)" "$start"; }
 ok "C-47 registrations, queue pairs and domains are back to the start" until_true 20 registrations
 ok "C-47 no page stays pinned" until_true 20 gives 0 on 1 cat /sys/class/misc/mooncake/pinned_bytes
 ok "C-47 the path still works" x 1 put "$N2" "$s" 0 1000000 3
+finish

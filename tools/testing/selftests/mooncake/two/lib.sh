@@ -9,8 +9,19 @@ N2=22222222-0000-4000-8000-000000000002
 CLUSTER=cccccccc-0000-4000-8000-000000000000
 KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
 OUT=$(mktemp -d)	# of this program alone: what another one left would be taken for an answer
-count=0 failed=0
-trap 'jobs -p | xargs -r kill 2> /dev/null; rm -rf "$OUT"; echo "1..$count"; exit $((failed > 0))' EXIT
+count=0 failed=0 finished=no
+
+# finish: the last line of each program. One that ends before it has failed, whatever it has tested by then.
+finish() { finished=yes; }
+leave()
+{
+	[ $finished = yes ] || ok "the program comes to its end" false
+	jobs -p | xargs -r kill 2> /dev/null
+	rm -rf "$OUT"
+	echo "1..$count"
+	exit $((failed > 0))
+}
+trap leave EXIT
 
 on() { local n=$1; shift; "$MCVM" run --set "$MCVM_SET" --build "$MC_B" --timeout "${LIMIT:-120}" "$n" -- "$@"; }
 vm() { local verb=$1; shift; "$MCVM" "$verb" --set "$MCVM_SET" --build "$MC_B" "$@"; }
@@ -55,7 +66,7 @@ gives()
 {
 	local want=$1 is
 	shift
-	is=$("$@")
+	is=$("$@") || return
 	equal "$is" "$want"
 }
 
@@ -64,7 +75,7 @@ more_than()
 {
 	local least=$1 is
 	shift
-	is=$("$@")
+	is=$("$@") || return
 	echo "'$is' is not more than $least"
 	[ "$is" -gt "$least" ]
 }

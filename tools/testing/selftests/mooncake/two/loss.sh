@@ -40,3 +40,4 @@ for n in 1 2; do
 	ok "C-65 node $n: nothing but that line was said" refuses on $n sh -c \
 		'dmesg | grep -E "WARNING|BUG|refcount" | grep -v rxe_completer'
 done
+finish

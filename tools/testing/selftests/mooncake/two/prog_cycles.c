@@ -44,18 +44,6 @@ struct job {
 	unsigned int errors[256];
 };
 
-static int parse_uuid(const char *text, uint8_t *uuid)
-{
-	int n;
-
-	for (n = 0; n < 16; n++, text += 2) {
-		text += *text == '-';
-		if (sscanf(text, "%2hhx", &uuid[n]) != 1)
-			return -EINVAL;
-	}
-	return 0;
-}
-
 static int connect_peer(struct job *j)
 {
 	static struct mcnl_msg m;
@@ -146,8 +134,8 @@ static int start(struct job *j, char **v)
 	uint32_t seg;
 	int ret;
 
-	if (mem == MAP_FAILED || parse_uuid(v[2], j->node) || inet_pton(AF_INET, v[3], &j->addr) != 1 ||
-	    parse_uuid(v[4], j->seg))
+	if (mem == MAP_FAILED || !mc_uuid_parse(v[2], j->node) || inet_pton(AF_INET, v[3], &j->addr) != 1 ||
+	    !mc_uuid_parse(v[4], j->seg))
 		return -EINVAL;
 	j->mem = mem;
 	j->want = mem + REQUESTS * LEN;

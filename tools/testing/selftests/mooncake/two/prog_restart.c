@@ -143,19 +143,15 @@ static bool judge(struct watch *w, FILE *log)
 
 static int start(struct watch *w, char **v)
 {
-	const char *s = v[0];
-	int i;
+	int ret;
 
-	for (i = 0; i < 16; i++, s += 2) {
-		s += *s == '-';
-		if (sscanf(s, "%2hhx", &w->node[i]) != 1)
-			return -EINVAL;
-	}
+	if (!mc_uuid_parse(v[0], w->node))
+		return -EINVAL;
 	snprintf(w->state, sizeof(w->state), MC_SYSFS "peers/%s/state", v[0]);
 	w->name = v[1];
 	w->mem = room();
-	i = mcdev_open(&w->d, 4, 4);
-	return i ? i : mcdev_reg(w->d.fd, w->mem, LEN, &w->buf);
+	ret = mcdev_open(&w->d, 4, 4);
+	return ret ? ret : mcdev_reg(w->d.fd, w->mem, LEN, &w->buf);
 }
 
 static int watch(char **v)

@@ -32,18 +32,6 @@ static const char *name_of(int err)
 	return err ? strerrorname_np(-err) : "OK";
 }
 
-static void parse_uuid(const char *s, uint8_t *out)
-{
-	int i;
-
-	for (i = 0; i < 16; i++, s += 2) {
-		if (*s == '-')
-			s++;
-		if (sscanf(s, "%2hhx", &out[i]) != 1)
-			return;
-	}
-}
-
 static void print_uuid(const uint8_t *u)
 {
 	int i;
@@ -105,10 +93,10 @@ static void do_open(char **v, bool by_uuid)
 	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = 20 * SEC };
 	int ret;
 
-	parse_uuid(v[0], node);
+	mc_uuid_parse(v[0], node);
 	if (by_uuid) {
 		memcpy(o.node_uuid, node, 16);
-		parse_uuid(v[1], o.seg_uuid);
+		mc_uuid_parse(v[1], o.seg_uuid);
 		ret = mc_ioctl(dev.fd, MC_IOC_SEG_OPEN, &o);
 	} else {
 		ret = mcdev_seg_open_name(dev.fd, node, strcmp(v[1], "-") ? v[1] : "", &o.out_id, &o);

@@ -51,3 +51,4 @@ ok "C-76 queue pairs and registrations are those from before" until_true 20 same
 x 2 pool-destroy "$s1"
 ok "C-76 node 1's module unloads" reload 1
 ok "C-76 node 2's module unloads" reload 2
+finish

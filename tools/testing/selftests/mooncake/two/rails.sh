@@ -77,3 +77,4 @@ ok "C-57 at most two attempts failed" [ "${attempts:-99}" -le 4 ]
 sleep 3
 ok "C-57 and none followed" equal "$(x 1 paths | sed -E 's/.* attempts=([0-9]+) .*/\1/' | paste -sd+ | bc)" "$attempts"
 for n in 1 2; do on $n sh -c "ip addr del 10.78.0.$n/32 dev eth0; ip addr del 10.79.0.$n/32 dev eth1"; done
+finish

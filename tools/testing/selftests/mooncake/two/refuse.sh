@@ -48,3 +48,4 @@ x 1 fault hello_version 9
 ok "another protocol version is refused" says "open EPROTO" x 1 open "$N2" "$s"
 x 1 fault hello_version 0
 ok "and its own version gets in" says "open OK" x 1 open "$N2" "$s" 15000
+finish

@@ -78,3 +78,4 @@ lie=$(sed -n 's/.* lie=\([0-9]*\).*/\1/p' "$share/c53.log")
 ok "C-53 never 'live' for 5 s while reads fail" [ "${lie:-99999}" -le $((5000 * MC_TIME_SCALE)) ]
 ok "C-53 and no read brought other bytes than the client's of the time" grep " wrong=0$" "$share/c53.log"
 kill_client -KILL
+finish

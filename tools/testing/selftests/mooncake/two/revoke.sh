@@ -28,3 +28,4 @@ ok "its connections are destroyed, not only its lease" on 2 sh -c '! grep -q pro
 on 1 tc qdisc del dev eth0 root
 on 1 pkill prog_xfer
 wait $!
+finish

@@ -116,3 +116,4 @@ ok "after so many lines" equal "$(wc -l < "$share/two.txt")" 2
 ok "lines for people" grep -q '^\[ *[0-9]*\.[0-9]*\] segment-gone segment_uuid .* name e node_uuid .* reason asked$' \
 	"$share/two.txt"
 on 1 pkill -INT -x mcctl
+finish

@@ -114,3 +114,4 @@ ok "the new one is" answers "OK same" 1 get 7 0 $MB 31
 ok "the path was up all the time" equal "$(field 1 peers reconnects)" "$reconnects"
 killed 1
 killed 2
+finish

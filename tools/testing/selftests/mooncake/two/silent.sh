@@ -30,3 +30,4 @@ ok "C-59 nothing stays in flight" equal "$(field 1 peers inflight)" 0
 x 1 fault wc_status 5
 ok "a failed slice is retried on a new path" x 1 get "$N2" "$s" 0 4194304 1
 ok "and counted" refuses equal "$(field 1 peers errors)" 0
+finish

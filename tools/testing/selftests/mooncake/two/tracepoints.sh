@@ -69,3 +69,4 @@ for e in $(on 1 ls "$T/events/mooncake"); do
 done
 for n in 1 2; do trace $n 0; done
 ok "no key is in a trace" sh -c "! grep -iE 'key' '$MC_B'/tp-[12]"
+finish
