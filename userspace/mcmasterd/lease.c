@@ -120,7 +120,7 @@ static void insert_by_end(struct mc_leases *l, struct mc_lease *lease)
 }
 
 static struct mc_lease *lease_new(struct mc_leases *l, struct mc_lease_list *held, const struct mc_object *o,
-				  struct mc_reader *r)
+				  struct mc_reader *r, uint64_t until)
 {
 	struct mc_lease *lease = l->count < MC_LEASES_MAX ? calloc(1, sizeof(*lease)) : NULL;
 
@@ -128,6 +128,7 @@ static struct mc_lease *lease_new(struct mc_leases *l, struct mc_lease_list *hel
 		return NULL;
 	lease->object = o;
 	lease->reader = r;
+	lease->until = until;
 	if (!tsearch(lease, &r->objects, by_object)) {
 		free(lease);
 		return NULL;
@@ -152,7 +153,7 @@ bool mc_lease_take(struct mc_leases *l, struct mc_lease_list *held, const struct
 	if (!r || r->gone_until)
 		return r;
 	found = tfind(&probe, &r->objects, by_object);
-	lease = found ? *found : lease_new(l, held, o, r);
+	lease = found ? *found : lease_new(l, held, o, r, until);
 	if (!lease) {
 		reader_put(l, r);
 		return false;
@@ -184,6 +185,14 @@ void mc_leases_forget(struct mc_leases *l, struct mc_lease_list *held)
 		drop(l, lease);
 }
 
+static void forget_gone(struct mc_leases *l, struct mc_reader *r)
+{
+	TAILQ_REMOVE(&l->gone, r, gone);
+	l->gone_count--;
+	r->gone_until = 0;
+	reader_put(l, r);
+}
+
 void mc_leases_reader_gone(struct mc_leases *l, const uint8_t *client, uint64_t until)
 {
 	struct mc_reader *r = reader_get(l, client);
@@ -194,8 +203,12 @@ void mc_leases_reader_gone(struct mc_leases *l, const uint8_t *client, uint64_t 
 		return;
 	if (r->gone_until)
 		TAILQ_REMOVE(&l->gone, r, gone);
+	else
+		l->gone_count++;
 	r->gone_until = until;
 	TAILQ_INSERT_TAIL(&l->gone, r, gone);
+	if (l->gone_count > MC_GONE_MAX)
+		forget_gone(l, TAILQ_FIRST(&l->gone));
 	while ((lease = LIST_FIRST(&r->leases)))
 		drop(l, lease);
 }
@@ -207,11 +220,8 @@ void mc_leases_expire(struct mc_leases *l, uint64_t now)
 
 	while ((lease = TAILQ_FIRST(&l->by_end)) && lease->until <= now)
 		drop(l, lease);
-	while ((r = TAILQ_FIRST(&l->gone)) && r->gone_until <= now) {
-		TAILQ_REMOVE(&l->gone, r, gone);
-		r->gone_until = 0;
-		reader_put(l, r);
-	}
+	while ((r = TAILQ_FIRST(&l->gone)) && r->gone_until <= now)
+		forget_gone(l, r);
 }
 
 uint64_t mc_leases_next(const struct mc_leases *l)

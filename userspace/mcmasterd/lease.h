@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #define MC_LEASES_MAX	(1u << 20)	/* beyond, leases are nobody's and end by time only */
+#define MC_GONE_MAX	(1u << 16)	/* beyond, the late calls of the one that is gone longest protect again */
 
 struct mc_object;
 struct mc_lease;
@@ -25,12 +26,14 @@ LIST_HEAD(mc_lease_list, mc_lease);
  * @by_end: leases, the one that ends first at the head
  * @gone: readers that are gone, oldest first; kept for a while, since a call of theirs may still be under way
  * @count: leases
+ * @gone_count: readers that are gone
  */
 struct mc_leases {
 	void *readers;
 	TAILQ_HEAD(mc_lease_tail, mc_lease) by_end;
 	TAILQ_HEAD(, mc_reader) gone;
 	uint64_t count;
+	uint32_t gone_count;
 };
 
 void mc_leases_init(struct mc_leases *l);
@@ -67,7 +70,7 @@ void mc_leases_forget(struct mc_leases *l, struct mc_lease_list *held);
  * mc_leases_reader_gone() - a reader has died
  * @l: leases
  * @client: the reader
- * @until: so long calls of it are taken for late ones
+ * @until: so long calls of it are taken for late ones; not before that of the reader that went last
  */
 void mc_leases_reader_gone(struct mc_leases *l, const uint8_t *client, uint64_t until);
 
