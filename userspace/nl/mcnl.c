@@ -46,6 +46,7 @@ static const struct nla_policy policy[MC_ATTR_MAX + 1] = {
 	[MC_ATTR_NUMA_NODE] = { .type = NLA_U32 },
 	[MC_ATTR_PAGE_SIZE] = { .type = NLA_U32 },
 	[MC_ATTR_LEASES] = { .type = NLA_U32 },
+	[MC_ATTR_BUFFERS] = { .type = NLA_U32 },
 	[MC_ATTR_BUF_ID] = { .type = NLA_U32 },
 	[MC_ATTR_PID] = { .type = NLA_U32 },
 	[MC_ATTR_UID] = { .type = NLA_U32 },
