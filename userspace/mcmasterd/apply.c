@@ -387,9 +387,14 @@ static int apply_release(struct mc_state *s, const struct mc_op *op)
 {
 	struct mc_segment *seg;
 
-	mc_leases_expire(&s->leases, op->now);
 	while ((seg = mc_discard_release(&s->discard, op->now)))
 		drop_if_empty(s, seg);
+	return 0;
+}
+
+static int apply_leases_end(struct mc_state *s, const struct mc_op *op)
+{
+	mc_leases_expire(&s->leases, op->now);
 	return 0;
 }
 
@@ -411,6 +416,7 @@ int mc_op_apply(struct mc_state *s, const struct mc_op *op)
 		[MC_OP_LEASE] = apply_lease,
 		[MC_OP_CLIENT_GONE] = apply_client_gone,
 		[MC_OP_RELEASE] = apply_release,
+		[MC_OP_LEASES_END] = apply_leases_end,
 	};
 
 	return apply[op->type](s, op);

@@ -374,11 +374,13 @@ static uint64_t sweep_segments(struct mc_master *m, uint64_t now)
 
 void mc_master_sweep(struct mc_master *m)
 {
-	struct mc_op release = { .type = MC_OP_RELEASE };
+	struct mc_op leases_end = { .type = MC_OP_LEASES_END }, release = { .type = MC_OP_RELEASE };
 	uint64_t now = mc_master_now(m), next;
 	bool done;
 
-	if (min_u64(mc_discard_next(&m->state.discard), mc_leases_next(&m->state.leases)) <= now)
+	if (mc_leases_next(&m->state.leases) <= now)
+		own(m, &leases_end);
+	if (mc_discard_next(&m->state.discard) <= now)
 		own(m, &release);
 	done = sweep_writes(m, now);
 	next = sweep_nodes(m, now);

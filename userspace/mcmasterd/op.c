@@ -26,6 +26,7 @@ static const struct {
 	[MC_OP_LEASE] = { "Lease", false },
 	[MC_OP_CLIENT_GONE] = { "ClientGone", false },
 	[MC_OP_RELEASE] = { "Release", true },
+	[MC_OP_LEASES_END] = { "LeasesEnd", false },
 };
 
 const char *mc_op_name(enum mc_op_type type)
@@ -263,6 +264,7 @@ int mc_op_validate(const struct mc_state *s, const struct mc_op *op, struct mc_r
 		[MC_OP_LEASE] = validate_lease,
 		[MC_OP_CLIENT_GONE] = validate_client_gone,
 		[MC_OP_RELEASE] = validate_own,
+		[MC_OP_LEASES_END] = validate_own,
 	};
 
 	res->code = 0;

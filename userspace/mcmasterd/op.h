@@ -35,7 +35,8 @@ struct mc_state;
  * @MC_OP_REMOVE: an object goes
  * @MC_OP_LEASE: an object is protected for a reader; not journaled
  * @MC_OP_CLIENT_GONE: a reader has died: what it protected may go; not journaled
- * @MC_OP_RELEASE: ranges whose waiting time is over become free, leases end
+ * @MC_OP_RELEASE: ranges whose waiting time is over become free
+ * @MC_OP_LEASES_END: leases whose time is over are dropped; not journaled, as they are not
  */
 enum mc_op_type {
 	MC_OP_PING,
@@ -53,6 +54,7 @@ enum mc_op_type {
 	MC_OP_LEASE,
 	MC_OP_CLIENT_GONE,
 	MC_OP_RELEASE,
+	MC_OP_LEASES_END,
 	MC_OP_TYPES
 };
 
@@ -104,7 +106,7 @@ struct mc_node_info {
  * @now: master time, ns
  * @release_ns: release timeout as configured: an unfinished write's ranges rest that long after its start
  * @margin_ns: skew and retry margin as configured: ranges rest that long after the last lease or known write
- * @client: who asks (not for EXPIRE, FORGET, REMOVE, LEASE, RELEASE)
+ * @client: who asks (not for EXPIRE, FORGET, REMOVE, LEASE, RELEASE, LEASES_END)
  * @reader: who reads, or zero (LEASE); who is gone (CLIENT_GONE)
  * @name: object's name (PUT_*, ABANDON, REMOVE, LEASE)
  * @length: object's bytes (PUT_START)

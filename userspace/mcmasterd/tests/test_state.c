@@ -835,6 +835,30 @@ static void journal_comes_first(void **state)
 	assert_int_equal(used(), MIB);
 }
 
+/* Leases are not in the journal, so their end must not be: a master that only reads would fill it. */
+static void leases_end_unjournaled(void **state)
+{
+	struct mc_op op = { .type = MC_OP_LEASE };
+	struct mc_result res;
+	uint32_t i;
+
+	(void)state;
+	one_segment();
+	assert_int_equal(put_start(7, "k", MIB, 1), 0);
+	assert_int_equal(finish(MC_OP_PUT_END, 7, "k", last.token, false), 0);
+	m->journal.all = false;
+	nkept = 0;
+	op.name = name_of("k");
+	uuid(op.reader, 'R', 1);
+	assert_int_equal(mc_master_submit(m, &op, &res), 0);
+	assert_int_equal(m->state.leases.count, 1);
+	alive(LEASE_MS + 2000);
+	assert_int_equal(m->state.leases.count, 0);
+	for (i = 0; i < nkept; i++)
+		assert_int_not_equal(kept[i].op.type, MC_OP_RELEASE);
+	assert_int_equal(nkept, 0);
+}
+
 static void release_must_exceed_discard(void **state)
 {
 	struct mc_master_config cfg = { .discard_ms = 5, .release_ms = 5 };
@@ -873,6 +897,7 @@ int main(void)
 		T("state: the same records give the same state", same_records_same_state),
 		T("state: everything drains", everything_drains),
 		T("state: the journal comes first", journal_comes_first),
+		T("state: leases end without a record in the journal", leases_end_unjournaled),
 		T("state: the release timeout must exceed the discard timeout", release_must_exceed_discard),
 	};
 
