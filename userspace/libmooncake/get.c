@@ -20,14 +20,15 @@ struct get_op {
 	struct mc_item *item;
 	enum get_state state;
 	Mooncake__V1__GetReplicaListReply *reply;
-	uint64_t lease_end;
+	uint64_t answer_end;	/* of the grants in @reply */
+	uint64_t lease_end;	/* of the grant in use, which may be a newer one */
 	uint64_t tried;		/* bit per replica */
 	unsigned int chosen;
 	struct mc_segref *seg;
 	size_t grant;
 	uint32_t first;
 	bool renewing;		/* a newer lease is being asked for */
-	bool stale;		/* a segment was gone: the master may know a newer place */
+	bool stale;		/* a segment was gone, or the answer is too old: the master is to be asked again */
 };
 
 struct get_wave {
@@ -120,7 +121,8 @@ static void take_reply(struct get_op *op, Mooncake__V1__GetReplicaListReply *rep
 		fail_err(op, err.code, &err);
 		return;
 	}
-	op->lease_end = mc_lease_end(reply, asked_ns);
+	op->answer_end = mc_lease_end(reply, asked_ns);
+	op->lease_end = op->answer_end;
 	op->state = GET_FETCH;
 }
 
@@ -248,6 +250,12 @@ static void choose(struct get_wave *w, struct get_op *op)
 			lease_over(op);
 			return;
 		}
+		/* The lease was renewed for the replica that failed; what the others were granted is over. */
+		if (mc_now_ns() >= op->answer_end) {
+			op->stale = true;
+			op->state = GET_DONE;
+			return;
+		}
 		i = best(w, op);
 		if (i < 0) {
 			none_left(op);
@@ -260,6 +268,7 @@ static void choose(struct get_wave *w, struct get_op *op)
 			break;
 		replica_failed(w, op, &err);
 	}
+	op->lease_end = op->answer_end;
 	op->state = GET_MOVING;
 }
 
@@ -540,7 +549,7 @@ static bool attempt(struct get_wave *w)
 	return count_state(w, GET_FETCH) > 0;
 }
 
-/* Objects whose segment was gone may have a newer place: one more look. */
+/* Objects whose segment was gone may have a newer place, and old answers allow nothing any more: one more look. */
 static void second_look(struct get_wave *w)
 {
 	size_t i;

@@ -102,6 +102,25 @@ static void c5_writes(void **state)
 	end(&r);
 }
 
+/* The other replicas' grants are as old as the first answer, however long the lease of the one that fails. */
+static void c5_replica_lost_late(void **state)
+{
+	unsigned int i, n = 36;
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	for (i = 0; i < n; i++)
+		fm_add(r.e->fm, r.keys[i], EACH, 2);
+	r.e->fk->fail_nth = n;
+	assert_int_equal(mc_store_get_batch(r.e->s, r.items, n, NULL, &r.e->err), 0);
+	for (i = 0; i < n; i++) {
+		assert_int_equal(r.items[i].res.retries, i == n - 1);
+		check_item(&r, i);
+	}
+	end(&r);
+}
+
 /* From the second look on the keys are other objects, at the same places. */
 static void replaced(struct fake_master *fm)
 {
@@ -165,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "C-5 a long batch of reads keeps its protection", c5_reads, NULL, NULL, NULL },
 		{ "C-5 a long batch of writes keeps its protection", c5_writes, NULL, NULL, NULL },
+		{ "C-5 a replica that fails late leaves the others", c5_replica_lost_late, NULL, NULL, NULL },
 		{ "C-5 a lease of another object renews nothing", c5_another_object, NULL, NULL, NULL },
 		{ "C-5 an attempt that is lost ends with its grant", c5_attempt_lost, NULL, NULL, NULL },
 	};
