@@ -282,12 +282,6 @@ static void judge_put(struct put_wave *w, struct put_op *op)
 		mc_segref_forget(w->s, op->segs[r]);
 }
 
-/* Something of it still waits to be handed to the kernel. */
-static bool waits(const struct put_wave *w, const struct put_op *op)
-{
-	return op->count && mc_batch_unsent(w->batch, op->first, op->count);
-}
-
 static Mooncake__V1__BatchPutStartReply *ask_extend(struct put_wave *w, size_t n, uint64_t until)
 {
 	Mooncake__V1__BatchPutExtendRequest req = MOONCAKE__V1__BATCH_PUT_EXTEND_REQUEST__INIT;
@@ -321,7 +315,7 @@ static Mooncake__V1__BatchPutStartReply *ask_extend(struct put_wave *w, size_t n
 	return reply;
 }
 
-/* An attempt has its places from its start to its end: only the grants are new. */
+/* An attempt has its places from its start to its end: only the grants are new, for what still waits for its turn. */
 static bool take_extension(struct put_wave *w, struct put_op *op, const Mooncake__V1__PutStartReply *more)
 {
 	uint32_t each = op->count / op->start->n_replicas;
@@ -331,12 +325,16 @@ static bool take_extension(struct put_wave *w, struct put_op *op, const Mooncake
 	if (!more->status || more->status->code || more->n_replicas != op->start->n_replicas)
 		return false;
 	for (r = 0; r < more->n_replicas; r++)
-		all &= mc_grant_replace(w->batch, op->first + r * each, each, &w->grants[op->grant + r],
+		all &= !mc_batch_unsent(w->batch, op->first + r * each, each) ||
+		       mc_grant_replace(w->batch, op->first + r * each, each, &w->grants[op->grant + r],
 					more->replicas[r]->grant.data, more->replicas[r]->grant.len, &w->old_grants);
 	return all;
 }
 
-/* Extends the attempts that still wait. Whatever goes wrong here leaves the older grants, which end when they end. */
+/*
+ * Extends all attempts: also one whose bytes have arrived is ended with the others only. Whatever goes wrong here leaves
+ * the older grants, which end when they end.
+ */
 static uint64_t extend(void *arg)
 {
 	struct put_wave *w = arg;
@@ -346,7 +344,7 @@ static uint64_t extend(void *arg)
 	bool all = true;
 
 	for (i = 0; i < w->n; i++) {
-		w->ops[i].extending = waits(w, &w->ops[i]);
+		w->ops[i].extending = w->ops[i].count && !w->ops[i].item->res.code;
 		n += w->ops[i].extending;
 	}
 	if (!n)

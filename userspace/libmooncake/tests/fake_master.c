@@ -37,6 +37,7 @@ static struct fm_object *create(struct fake_master *fm, const void *key, size_t 
 	o->key_len = len;
 	o->size = size;
 	o->token = ++fm->next_token;
+	o->since = mc_now_ns();
 	o->n_replicas = replicas ? replicas : 1;
 	for (i = 0; i < o->n_replicas; i++) {
 		seg = (fm->first_seg + i) % fm->fk->n_segs;
@@ -156,6 +157,7 @@ static Mooncake__V1__PutStartReply *put_extend(struct fake_master *fm, const Pro
 		r->status = status(MC_EILLEGAL_CLIENT, "no longer current");
 		return r;
 	}
+	o->since = mc_now_ns();
 	r->status = status(0, "");
 	r->token = o->token;
 	r->grant_ttl_ms = fm->attempt_ms;
@@ -197,6 +199,7 @@ static Mooncake__V1__Status *put_finish(struct fake_master *fm, const ProtobufCB
 		return status(MC_EOBJECT_NOT_FOUND, "object does not exist");
 	if (o->token != token || o->complete)
 		return status(MC_EINVALID_VERSION, "another attempt");
+	fm->late_ends += end && mc_now_ns() > o->since + fm->attempt_ms * 1000000;
 	if (end && fm->end_code)
 		return status(fm->end_code, "as the test wants");
 	if (end)

@@ -17,6 +17,7 @@ struct fm_object {
 	size_t key_len;
 	uint64_t size;
 	uint64_t token;
+	uint64_t since;		/* begun or extended, on the clock of mc_now_ns() */
 	bool used;
 	bool complete;
 	unsigned int n_replicas;
@@ -53,6 +54,7 @@ struct fake_master {
 	uint8_t reader[MC_UUID_LEN];				/* of the last look-up */
 	size_t reader_len;
 	unsigned int extensions;
+	unsigned int late_ends;					/* PutEnd of attempts whose time was over */
 	unsigned int starts, ends, revokes, queries, lists;	/* items */
 	unsigned int quiesced;					/* revokes that said so */
 	unsigned int calls;

@@ -94,6 +94,8 @@ static void c5_writes(void **state)
 	assert_int_equal(mc_store_put_batch(r.e->s, r.items, ITEMS, NULL, &r.e->err), 0);
 	assert_true(r.e->fm->extensions > 0);
 	assert_int_equal(r.e->fm->ends, ITEMS);
+	/* Also those whose bytes arrived first. */
+	assert_int_equal(r.e->fm->late_ends, 0);
 	r.e->fk->ns_per_kib = 0;
 	memset(r.mem, 0, ITEMS * EACH);
 	assert_int_equal(mc_store_get_batch(r.e->s, r.items, ITEMS, NULL, &r.e->err), 0);
