@@ -276,6 +276,18 @@ static int fetch(struct ctl *c, struct mc_store *store, struct mem *m, struct mc
 	return MCT_EXIT_OK;
 }
 
+static int map_ended(const struct ctl *c, int error)
+{
+	struct mc_error err;
+
+	if (error == -ETIME)
+		mc_error_set(&err, MC_ELEASE_EXPIRED, 0, "map '%s': its lease ended while it was read", c->argv[0]);
+	else
+		mc_error_set(&err, MC_ETRANSFER_FAIL, -error, "map '%s': its pool went away while it was read",
+			     c->argv[0]);
+	return ctl_fail_store(c, &err);
+}
+
 /* Through a mapping of the pool's pages; the copy counts if the lease lasted. */
 static int fetch_map(struct ctl *c, struct mc_store *store, struct mem *m, struct mc_result *res)
 {
@@ -288,11 +300,10 @@ static int fetch_map(struct ctl *c, struct mc_store *store, struct mem *m, struc
 		return ctl_fail_store(c, &err);
 	rc = mem_alloc(c, m, map.len);
 	if (!rc) {
-		memcpy(m->p, map.addr, map.len);
 		res->bytes = map.len;
-		if (mc_now_ns() >= map.until_ns)
-			rc = ctl_fail(c, MCT_EXIT_FAILED, "map '%s': LEASE_EXPIRED: its lease ended while it was read",
-				      key);
+		rc = ctl_copy_until(m->p, map.addr, map.len, map.until_ns);
+		if (rc)
+			rc = map_ended(c, rc);
 	}
 	mc_store_unmap(store, &map);
 	return rc;

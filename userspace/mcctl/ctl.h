@@ -126,4 +126,18 @@ void ctl_store_config(const struct ctl *c, bool need_device, struct mc_store_con
 /** ctl_store_open() - libmooncake with the run's settings; @need_device when bytes are to move; exit status */
 int ctl_store_open(const struct ctl *c, bool need_device, struct mc_store **out);
 
+/* copy.c */
+
+/**
+ * ctl_copy_until() - copy bytes out of a mapping that may end
+ * @to: destination
+ * @from: mapping
+ * @len: bytes
+ * @until_ns: on the clock of mc_now_ns(): when the bytes stop being what they are
+ *
+ * Return: 0, -ETIME when they were not all read before @until_ns, -EFAULT when the mapping ended earlier (SIGBUS, which
+ * is this function's meanwhile).
+ */
+int ctl_copy_until(void *to, const void *from, size_t len, uint64_t until_ns);
+
 #endif /* CTL_H */
