@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "mc_grant.h"
+
 struct map_op {
 	struct mc_store *s;
 	struct mc_map *map;
@@ -60,6 +62,8 @@ static int map_replica(const struct map_op *op, const Mooncake__V1__Replica *r, 
 	struct mc_dev *dev = op->s->dev;
 	int rc;
 
+	if (mc_now_ns() >= map->until_ns)
+		return grant_refused(op, -ETIME, err);
 	if (r->length > SIZE_MAX)
 		return map_failed(op, ENOMEM, err);
 	mc_grants_load_until(dev, &use, 1, until);
@@ -74,6 +78,12 @@ static int map_replica(const struct map_op *op, const Mooncake__V1__Replica *r, 
 	map->len = r->length;
 	map->grant_id = use.id;
 	return 0;
+}
+
+/* The kernel knows the master's time to within so much: its end of the grant, which is SIGBUS, may come as early. */
+static uint64_t safe_end(uint64_t lease_end)
+{
+	return lease_end > MC_CLOCK_SKEW_NS ? lease_end - MC_CLOCK_SKEW_NS : 0;
 }
 
 static int choose(struct map_op *op, const Mooncake__V1__GetReplicaListReply *reply, struct mc_error *err)
@@ -116,7 +126,7 @@ int mc_store_map(struct mc_store *s, const void *key, size_t key_len, struct mc_
 	if (!reply)
 		return err->code;
 	rc = mc_judge(reply->status, op.key, err);
-	map->until_ns = mc_lease_end(reply, asked_ns);
+	map->until_ns = safe_end(mc_lease_end(reply, asked_ns));
 	if (!rc)
 		rc = choose(&op, reply, err);
 	if (rc)

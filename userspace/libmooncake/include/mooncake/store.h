@@ -21,7 +21,10 @@
  *   - It ends by its deadline plus half a second: RPC_TIMEOUT when the master did not answer, TRANSFER_FAIL with
  *     sys_errno ETIMEDOUT when bytes did not move.
  *   - When it has returned, its memory is the caller's again, unless the result says busy.
- *   - Leases and write attempts are renewed while bytes move: a batch may take longer than the master's timeouts.
+ *   - Leases and write attempts are renewed at half of their time, so that a batch may take longer than the master's
+ *     timeouts. What the kernel has been given already goes on under the older lease: one request of at most 32
+ *     MiB, or as many as move in an eighth of its time. When that is too slow, or the master does not answer, what the lease
+ *     ended before is LEASE_EXPIRED (get) or TRANSFER_FAIL with ETIME (put), never wrong bytes.
  *   - A store handle may be used from many threads. After fork() the child must not use a handle of its parent.
  *   - Each item of a batch has its own result, which depends on that item alone. The same key may appear twice.
  *
@@ -272,7 +275,8 @@ int mc_store_get(struct mc_store *store, const void *key, size_t key_len, struct
  * struct mc_map - an object's bytes where they are, from mc_store_map()
  * @addr: first byte; reading only
  * @len: bytes of the object
- * @until_ns: on the clock of mc_now_ns(): the bytes are the object's that long. Touching them later is SIGBUS
+ * @until_ns: on the clock of mc_now_ns(): the bytes are the object's at least that long; half a second less than the lease,
+ *	as the kernel's clock may be off by that. Touching them about a second later is SIGBUS
  * @grant_id: for mc_store_unmap()
  */
 struct mc_map {
@@ -293,7 +297,8 @@ struct mc_map {
  *
  * The mapping is of the pool's own pages, read-only, and ends with the lease that this call took (@map->until_ns), with
  * the pool, and with the store: a byte read later is SIGBUS, never another object's. What was computed from the bytes
- * counts only if mc_now_ns() was below @map->until_ns afterwards. It can't be registered as a buffer.
+ * counts only if mc_now_ns() was below @map->until_ns afterwards. SIGBUS earlier than that means that the pool is gone. It
+ * can't be registered as a buffer.
  *
  * Return: 0, NOT_SUPPORTED with sys_errno EREMOTE (no replica is on this node) or EINVAL (its bytes can't be mapped):
  * mc_store_get() does what this can't; OBJECT_NOT_FOUND, REPLICA_IS_NOT_READY, LEASE_EXPIRED, INVALID_KEY,
