@@ -443,7 +443,7 @@ static uint64_t renew_leases(void *arg)
 	}
 	if (!n)
 		return UINT64_MAX;
-	reply = ask_where(w, is_renewing, n, asked_ns + w->renew.life_ns / 4, NULL);
+	reply = ask_where(w, is_renewing, n, mc_renewal_limit(&w->renew, asked_ns, w->deadline), NULL);
 	for (i = 0; i < w->n && reply; i++) {
 		struct get_op *op = &w->ops[i];
 		const Mooncake__V1__Replica *r;

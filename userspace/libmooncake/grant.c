@@ -127,6 +127,13 @@ void mc_renewal_init(struct mc_renewal *renew, uint64_t from, uint64_t life_ms, 
 	renew->arg = arg;
 }
 
+uint64_t mc_renewal_limit(const struct mc_renewal *renew, uint64_t asked_ns, uint64_t deadline)
+{
+	uint64_t limit = asked_ns + renew->life_ns / 16;
+
+	return limit < deadline ? limit : deadline;
+}
+
 /* The older one is kept: entries that the kernel has not looked at yet may name it. */
 bool mc_grant_replace(struct mc_batch *b, uint32_t first, uint32_t count, struct mc_grant_use *grant,
 		      const void *bytes, size_t len, struct mc_old_grants *old)

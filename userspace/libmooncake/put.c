@@ -349,7 +349,7 @@ static uint64_t extend(void *arg)
 	}
 	if (!n)
 		return UINT64_MAX;
-	reply = ask_extend(w, n, asked_ns + w->renew.life_ns / 4);
+	reply = ask_extend(w, n, mc_renewal_limit(&w->renew, asked_ns, w->deadline));
 	for (i = 0; i < w->n && reply; i++)
 		if (w->ops[i].extending)
 			all &= take_extension(w, &w->ops[i], reply->results[k++]);

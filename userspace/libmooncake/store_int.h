@@ -446,6 +446,14 @@ struct mc_renewal {
 void mc_renewal_init(struct mc_renewal *renew, uint64_t from, uint64_t life_ms, uint64_t (*ask)(void *arg), void *arg);
 
 /**
+ * mc_renewal_limit() - how long new ones are waited for: nothing is handed to the kernel meanwhile
+ * @renew: they
+ * @asked_ns: when they are asked for
+ * @deadline: of the call
+ */
+uint64_t mc_renewal_limit(const struct mc_renewal *renew, uint64_t asked_ns, uint64_t deadline);
+
+/**
  * struct mc_old_grants - grants that newer ones have replaced, until the batch has ended
  * @use: them
  * @n: how many

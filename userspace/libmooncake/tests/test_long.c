@@ -162,6 +162,23 @@ static void c5_another_object(void **state)
 	}
 }
 
+/* A master that does not answer delays nothing for long, least of all beyond the deadline. */
+static void c5_no_answer(void **state)
+{
+	const struct mc_opts opts = { .timeout_ms = 2800 };
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	r.e->fm->hang = "BatchPutExtend";
+	r.e->fm->attempt_ms = 4 * LIFE;
+	/* Done soon after the attempts are first to be extended. */
+	r.e->fk->ns_per_kib = SLOW * 11 / 10;
+	assert_int_equal(mc_store_put_batch(r.e->s, r.items, ITEMS, &opts, &r.e->err), 0);
+	assert_int_equal(r.e->fm->ends, ITEMS);
+	end(&r);
+}
+
 static void c5_attempt_lost(void **state)
 {
 	unsigned int i, good = 0;
@@ -188,6 +205,7 @@ int main(void)
 		{ "C-5 a long batch of writes keeps its protection", c5_writes, NULL, NULL, NULL },
 		{ "C-5 a replica that fails late leaves the others", c5_replica_lost_late, NULL, NULL, NULL },
 		{ "C-5 a lease of another object renews nothing", c5_another_object, NULL, NULL, NULL },
+		{ "C-5 a master that does not answer delays nothing", c5_no_answer, NULL, NULL, NULL },
 		{ "C-5 an attempt that is lost ends with its grant", c5_attempt_lost, NULL, NULL, NULL },
 	};
 

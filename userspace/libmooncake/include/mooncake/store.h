@@ -22,9 +22,9 @@
  *     sys_errno ETIMEDOUT when bytes did not move.
  *   - When it has returned, its memory is the caller's again, unless the result says busy.
  *   - Leases and write attempts are renewed at half of their time, so that a batch may take longer than the master's
- *     timeouts. What the kernel has been given already goes on under the older lease: one request of at most 32
- *     MiB, or as many as move in an eighth of its time. When that is too slow, or the master does not answer, what the lease
- *     ended before is LEASE_EXPIRED (get) or TRANSFER_FAIL with ETIME (put), never wrong bytes.
+ *     timeouts. What the kernel has been given already goes on under the older lease: one request of at most
+ *     32 MiB, or as many as move in an eighth of its time. When that is too slow, or the master does not answer,
+ *     what the lease ended before is LEASE_EXPIRED (get) or TRANSFER_FAIL with ETIME (put), never wrong bytes.
  *   - A store handle may be used from many threads. After fork() the child must not use a handle of its parent.
  *   - Each item of a batch has its own result, which depends on that item alone. The same key may appear twice.
  *
