@@ -63,14 +63,17 @@ void mc_batch_pace(struct mc_batch *b, uint64_t ns)
 	b->grow_until = mc_now_ns() + ns;
 }
 
-void mc_batch_regrant(struct mc_batch *b, uint32_t first, uint32_t count, uint32_t id)
+bool mc_batch_regrant(struct mc_batch *b, uint32_t first, uint32_t count, uint32_t id)
 {
 	uint32_t i;
+	bool sent;
 
 	pthread_mutex_lock(&b->dev->lock);
+	sent = first < b->sent;
 	for (i = first > b->sent ? first : b->sent; i < first + count; i++)
 		b->xfers[i].grant_id = id;
 	pthread_mutex_unlock(&b->dev->lock);
+	return sent;
 }
 
 bool mc_batch_unsent(const struct mc_batch *b, uint32_t first, uint32_t count)

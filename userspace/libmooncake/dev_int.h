@@ -253,8 +253,10 @@ void mc_batch_pace(struct mc_batch *b, uint64_t ns);
  * @first: number of the first transfer
  * @count: how many
  * @id: grant
+ *
+ * Return: true when some of them were handed over before: the older grant is still needed.
  */
-void mc_batch_regrant(struct mc_batch *b, uint32_t first, uint32_t count, uint32_t id);
+bool mc_batch_regrant(struct mc_batch *b, uint32_t first, uint32_t count, uint32_t id);
 
 /**
  * mc_batch_unsent() - has any of these transfers not been handed to the kernel?

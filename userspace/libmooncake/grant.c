@@ -134,21 +134,27 @@ uint64_t mc_renewal_limit(const struct mc_renewal *renew, uint64_t asked_ns, uin
 	return limit < deadline ? limit : deadline;
 }
 
-/* The older one is kept: entries that the kernel has not looked at yet may name it. */
+/*
+ * An older one under which something was handed over is kept: entries that the kernel has not looked at yet may name it.
+ * There are few of them, as what waits has its turn in order; a batch that needs more is slower than its grants last.
+ */
 bool mc_grant_replace(struct mc_batch *b, uint32_t first, uint32_t count, struct mc_grant_use *grant,
 		      const void *bytes, size_t len, struct mc_old_grants *old)
 {
 	struct mc_grant_use newer = { .bytes = bytes, .len = len };
-	struct mc_grant_use *more = reallocarray(old->use, old->n + 1, sizeof(*more));
+	struct mc_grant_use older = *grant, *more;
 
+	more = old->n < MC_OLD_GRANTS ? reallocarray(old->use, old->n + 1, sizeof(*more)) : NULL;
 	if (!more)
 		return false;
 	old->use = more;
 	if (mc_grants_load(b->dev, &newer, 1, NULL) || newer.error)
 		return false;
-	old->use[old->n++] = *grant;
 	*grant = newer;
-	mc_batch_regrant(b, first, count, newer.id);
+	if (mc_batch_regrant(b, first, count, newer.id))
+		old->use[old->n++] = older;
+	else
+		mc_grants_unload(b->dev, &older, 1);
 	return true;
 }
 

@@ -22,6 +22,7 @@
 #define MC_WAVE_XFERS		65536u
 #define MC_WAVE_BYTES		(4ull << 30)
 #define MC_XFER_BYTES		(32ull << 20)
+#define MC_OLD_GRANTS		8192u	/* kept by one batch, of the 65536 of an open file */
 #define MC_KEYS_PER_CALL	4096u
 #define MC_SEG_OPEN_MS		5000u
 #define MC_SEG_BUCKETS		64u
@@ -456,7 +457,7 @@ uint64_t mc_renewal_limit(const struct mc_renewal *renew, uint64_t asked_ns, uin
 /**
  * struct mc_old_grants - grants that newer ones have replaced, until the batch has ended
  * @use: them
- * @n: how many
+ * @n: how many, at most MC_OLD_GRANTS
  */
 struct mc_old_grants {
 	struct mc_grant_use *use;
@@ -471,9 +472,9 @@ struct mc_old_grants {
  * @grant: their grant; replaced when the newer one is accepted
  * @bytes: the newer one
  * @len: its bytes
- * @old: takes the older one
+ * @old: takes the older one when something was handed over under it; else it is given back at once
  *
- * Return: true when it is in use.
+ * Return: true when the newer one is in use.
  */
 bool mc_grant_replace(struct mc_batch *b, uint32_t first, uint32_t count, struct mc_grant_use *grant,
 		      const void *bytes, size_t len, struct mc_old_grants *old);

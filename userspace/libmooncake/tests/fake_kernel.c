@@ -364,6 +364,8 @@ static int grant_add(struct fake_kernel *fk, struct mc_grant_add *a)
 		if (items[i].out_error)
 			continue;
 		fk->grant_used[h] = true;
+		if (++fk->grants_now > fk->grants_most)
+			fk->grants_most = fk->grants_now;
 		items[i].out_id = h + 1;
 	}
 	return 0;
@@ -378,6 +380,7 @@ static int grant_del(struct fake_kernel *fk, struct mc_grant_del *d)
 	for (i = 0; i < d->count; i++) {
 		RULE(ids[i] && ids[i] <= FK_GRANTS && fk->grant_used[ids[i] - 1]);
 		fk->grant_used[ids[i] - 1] = false;
+		fk->grants_now--;
 	}
 	return 0;
 }

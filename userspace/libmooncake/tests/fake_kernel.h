@@ -52,6 +52,7 @@ struct fake_kernel {
 	int grant_err;			/* loading a grant ends with this... */
 	unsigned int grant_errs;	/* ...so many times */
 	unsigned int grant_calls;
+	unsigned int grants_now, grants_most;	/* loaded */
 	int map_err;			/* mapping an extent ends with this */
 	unsigned int maps;		/* mapped extents */
 	struct mc_sq_head *sq;
