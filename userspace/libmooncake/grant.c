@@ -135,8 +135,8 @@ uint64_t mc_renewal_limit(const struct mc_renewal *renew, uint64_t asked_ns, uin
 }
 
 /*
- * An older one under which something was handed over is kept: entries that the kernel has not looked at yet may name it.
- * There are few of them, as what waits has its turn in order; a batch that needs more is slower than its grants last.
+ * An older one under which something was handed over is kept: entries that the kernel has not looked at yet may name
+ * it. There are few of them, as what waits has its turn in order.
  */
 bool mc_grant_replace(struct mc_batch *b, uint32_t first, uint32_t count, struct mc_grant_use *grant,
 		      const void *bytes, size_t len, struct mc_old_grants *old)

@@ -332,8 +332,8 @@ static bool take_extension(struct put_wave *w, struct put_op *op, const Mooncake
 }
 
 /*
- * Extends all attempts: also one whose bytes have arrived is ended with the others only. Whatever goes wrong here leaves
- * the older grants, which end when they end.
+ * Extends all attempts: also one whose bytes have arrived is ended with the others only. Whatever goes wrong here
+ * leaves the older grants, which end when they end.
  */
 static uint64_t extend(void *arg)
 {

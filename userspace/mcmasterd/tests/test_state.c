@@ -838,24 +838,19 @@ static void journal_comes_first(void **state)
 /* Leases are not in the journal, so their end must not be: a master that only reads would fill it. */
 static void leases_end_unjournaled(void **state)
 {
-	struct mc_op op = { .type = MC_OP_LEASE };
+	struct mc_op op = { .type = MC_OP_LEASE, .name = name_of("k") };
 	struct mc_result res;
-	uint32_t i;
 
 	(void)state;
 	one_segment();
-	assert_int_equal(put_start(7, "k", MIB, 1), 0);
-	assert_int_equal(finish(MC_OP_PUT_END, 7, "k", last.token, false), 0);
+	assert_int_equal(put_start(7, "k", MIB, 1) || finish(MC_OP_PUT_END, 7, "k", last.token, false), 0);
 	m->journal.all = false;
 	nkept = 0;
-	op.name = name_of("k");
 	uuid(op.reader, 'R', 1);
 	assert_int_equal(mc_master_submit(m, &op, &res), 0);
 	assert_int_equal(m->state.leases.count, 1);
 	alive(LEASE_MS + 2000);
 	assert_int_equal(m->state.leases.count, 0);
-	for (i = 0; i < nkept; i++)
-		assert_int_not_equal(kept[i].op.type, MC_OP_RELEASE);
 	assert_int_equal(nkept, 0);
 }
 

@@ -275,8 +275,8 @@ int mc_store_get(struct mc_store *store, const void *key, size_t key_len, struct
  * struct mc_map - an object's bytes where they are, from mc_store_map()
  * @addr: first byte; reading only
  * @len: bytes of the object
- * @until_ns: on the clock of mc_now_ns(): the bytes are the object's at least that long; half a second less than the lease,
- *	as the kernel's clock may be off by that. Touching them about a second later is SIGBUS
+ * @until_ns: on the clock of mc_now_ns(): the bytes are the object's at least that long; half a second less than the
+ *	lease, as the kernel's clock may be off by that. Touching them about a second later is SIGBUS
  * @grant_id: for mc_store_unmap()
  */
 struct mc_map {
@@ -297,8 +297,8 @@ struct mc_map {
  *
  * The mapping is of the pool's own pages, read-only, and ends with the lease that this call took (@map->until_ns), with
  * the pool, and with the store: a byte read later is SIGBUS, never another object's. What was computed from the bytes
- * counts only if mc_now_ns() was below @map->until_ns afterwards. SIGBUS earlier than that means that the pool is gone. It
- * can't be registered as a buffer.
+ * counts only if mc_now_ns() was below @map->until_ns afterwards. SIGBUS earlier than that means that the pool is gone.
+ * It can't be registered as a buffer.
  *
  * Return: 0, NOT_SUPPORTED with sys_errno EREMOTE (no replica is on this node) or EINVAL (its bytes can't be mapped):
  * mc_store_get() does what this can't; OBJECT_NOT_FOUND, REPLICA_IS_NOT_READY, LEASE_EXPIRED, INVALID_KEY,
