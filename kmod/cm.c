@@ -3,6 +3,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "cmid.h"
 #include "cset.h"
 #include "ibdev.h"
 #include "net.h"
@@ -209,6 +210,7 @@ static int conn_connect(struct mc_conn *conn, struct sockaddr *src, struct socka
 int mc_cset_connect(struct mc_cset *set, int index, struct sockaddr *src, struct sockaddr *dst, u32 timeout_ms)
 {
 	struct mc_conn *conn = &set->conn[index];
+	struct mc_cmid_end *end;
 	struct rdma_cm_id *id;
 	int ret;
 
@@ -217,12 +219,20 @@ int mc_cset_connect(struct mc_cset *set, int index, struct sockaddr *src, struct
 		ret = -ENOTCONN;
 		goto out;
 	}
+	end = mc_cmid_end_new(set->dev);
+	ret = PTR_ERR_OR_ZERO(end);
+	if (ret)
+		goto broken;
 	id = rdma_create_id(&init_net, conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	ret = PTR_ERR_OR_ZERO(id);
-	if (ret)
-		goto out;
+	if (ret) {
+		kfree(end);
+		goto broken;
+	}
+	conn->end = end;
 	conn->id = id;
 	ret = conn_connect(conn, src, dst, timeout_ms);
+broken:
 	if (ret)
 		mc_cset_break(set, ret, "connection %u: error %d", index, ret);
 out:
@@ -230,7 +240,8 @@ out:
 	return ret;
 }
 
-int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct rdma_conn_param *event)
+int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct mc_cmid_end *end,
+		   struct rdma_conn_param *event)
 {
 	struct mc_conn *conn = &set->conn[index];
 	struct rdma_conn_param param;
@@ -240,6 +251,7 @@ int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct
 	rdma_lock_handler(id);
 	id->context = conn;
 	id->event_handler = conn_event;
+	conn->end = end;
 	conn->id = id;
 	rdma_unlock_handler(id);
 	ret = conn_make_qp(conn);
@@ -299,8 +311,10 @@ void mc_cset_put(struct mc_cset *set)
 }
 
 /*
- * Disconnecting puts the queue pair into the error state, where everything posted flushes without any packet;
- * draining waits for the end of that flush. Data connections post no receives, so only their send queue is drained.
+ * Disconnecting puts the queue pair into the error state, where everything posted flushes without any packet, and
+ * leaves a message to the other node with rdma_cm, which is not waited for; draining waits for the end of that flush.
+ * Data connections post no receives, so only their send queue is drained. A queue pair is destroyed by the device
+ * alone.
  */
 static void conn_down(struct mc_conn *conn)
 {
@@ -319,7 +333,15 @@ static void conn_down(struct mc_conn *conn)
 	if (conn->cq)
 		ib_free_cq(conn->cq);
 	conn->cq = NULL;
-	rdma_destroy_id(conn->id);
+}
+
+/* Nobody waits for that: see cmid.h. */
+static void conn_forget(struct mc_conn *conn)
+{
+	if (!conn->id)
+		return;
+	mc_cmid_destroy(conn->end, conn->id);
+	conn->end = NULL;
 	conn->id = NULL;
 }
 
@@ -332,9 +354,15 @@ void mc_cset_destroy(struct mc_cset *set)
 	mutex_lock(&set->post_lock);
 	set->dead = true;
 	mutex_unlock(&set->post_lock);
+	/* From here on no handler of rdma_cm knows the set. */
+	for (i = 0; i < MC_CONNS; i++)
+		if (set->conn[i].id)
+			mc_cmid_deafen(set->conn[i].id);
 	/* Data first: a message handler may wait for a registration that only ends when its queue pair is flushed. */
 	for (i = MC_CONNS - 1; i >= 0; i--)
 		conn_down(&set->conn[i]);
+	for (i = 0; i < MC_CONNS; i++)
+		conn_forget(&set->conn[i]);
 	mutex_unlock(&set->setup_lock);
 	mc_ctrl_stop(set);
 	mc_ctrl_free(set);

@@ -13,7 +13,8 @@
  * Locks: setup_lock > post_lock > ctrl_lock (spinlock). Nobody waits for the network under post_lock.
  *
  * Every wait in here is bounded: by a time-out given to it, or by the flush of a queue pair in the error state, which
- * needs no network. Teardown allocates nothing.
+ * needs no network. Teardown allocates nothing. What can't be bounded from here, the end of rdma_cm's ids, which waits
+ * until their messages are sent, is left to a work item (cmid.h): a set is down when its queue pairs are destroyed.
  */
 #ifndef MC_CSET_H
 #define MC_CSET_H
@@ -40,6 +41,7 @@
 #define MC_CTRL_CALLS	16			/* calls under way on one set */
 #define MC_WHY_LEN	96
 
+struct mc_cmid_end;
 struct mc_cset;
 
 /**
@@ -50,6 +52,7 @@ struct mc_cset;
  * @status: result of the last step of connecting
  * @credits: slices that may still be posted (data)
  * @id: rdma_cm's end, NULL: none
+ * @end: what destroys @id
  * @cq: completions of the queue pair
  * @event: the step of connecting is over
  */
@@ -60,6 +63,7 @@ struct mc_conn {
 	int status;
 	int credits;
 	struct rdma_cm_id *id;
+	struct mc_cmid_end *end;
 	struct ib_cq *cq;
 	struct completion event;
 };
@@ -199,11 +203,13 @@ int mc_cset_connect(struct mc_cset *set, int index, struct sockaddr *src, struct
  * @set: set
  * @index: which one
  * @id: the request's end; becomes the set's, destroyed with it, also on failure
+ * @end: what destroys @id; likewise
  * @event: parameters of the request
  *
  * Return: 0 or -errno.
  */
-int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct rdma_conn_param *event);
+int mc_cset_accept(struct mc_cset *set, int index, struct rdma_cm_id *id, struct mc_cmid_end *end,
+		   struct rdma_conn_param *event);
 
 /**
  * mc_cset_break - the set is no longer any good
@@ -221,8 +227,8 @@ bool mc_cset_broken(struct mc_cset *set);
  * mc_cset_destroy - take the set down
  * @set: set; the caller's reference is dropped
  *
- * Every work request has ended and every handler has returned when this does. Never from a CM or completion handler nor
- * from @set's own message handler.
+ * Every work request has ended and every handler has returned when this does, and the queue pairs are gone; rdma_cm's
+ * ids may be there for longer. Never from a CM or completion handler nor from @set's own message handler.
  */
 void mc_cset_destroy(struct mc_cset *set);
 

@@ -3,6 +3,7 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
+#include "cmid.h"
 #include "compat.h"
 #include "engine.h"
 #include "genl.h"
@@ -97,6 +98,7 @@ static int dev_add(struct ib_device *ib)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->mrsets);
 	INIT_WORK(&dev->event_work, event_work);
+	mc_cmid_dev_init(dev);
 	dev->ib = ib;
 	strscpy(dev->name, dev_name(&ib->dev), sizeof(dev->name));
 	dev->chunk_shift = chunk_shift(ib);
@@ -126,9 +128,11 @@ err_free:
 }
 
 /*
- * Runs before rdma_cm hears of the removal (clients are removed in the reverse order of registration). When it returns,
- * nothing that the module made on the device exists. Every step is bounded: queue pairs in the error state flush
- * without the network. Nothing here allocates.
+ * Runs before rdma_cm hears of the removal (clients are removed in the reverse order of registration). When it
+ * returns, nothing that the module made on the device exists. Every step but the last is bounded: queue pairs in the
+ * error state flush without the network. The last waits until the device has sent what rdma_cm wants to send for ids
+ * that have ended; the module can't bound that (cmid.h), and rdma_cm would wait for them itself. Nothing here
+ * allocates.
  */
 static void dev_remove(struct ib_device *ib, void *data)
 {
@@ -148,6 +152,7 @@ static void dev_remove(struct ib_device *ib, void *data)
 	mc_mrset_drop_dev(dev);
 	ib_dealloc_pd(dev->ctrl_pd);
 	ib_dealloc_pd(dev->pd);
+	mc_cmid_dev_wait(dev);
 	mc_ibdev_put(dev);
 }
 

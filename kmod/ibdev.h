@@ -11,6 +11,7 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -32,6 +33,9 @@ struct netlink_ext_ack;
  * @event_work: looks at the rails after an event
  * @lock: protects @mrsets
  * @mrsets: registrations on this device (struct mc_mrset.dev_link)
+ * @ids: rdma_cm's ids that are to be destroyed (cmid.h)
+ * @nids: how many are not destroyed yet
+ * @ids_work: destroys them; holds a reference
  */
 struct mc_ibdev {
 	struct kref kref;
@@ -47,6 +51,9 @@ struct mc_ibdev {
 	struct work_struct event_work;
 	spinlock_t lock;
 	struct list_head mrsets;
+	struct llist_head ids;
+	atomic_t nids;
+	struct work_struct ids_work;
 };
 
 int mc_ibdev_init(void);

@@ -5,7 +5,8 @@
  * A lease says that a peer knows the keys of a segment. It ends when the peer closes it, acknowledges its revocation,
  * or its set is destroyed (no queue pair is left that could use the keys). Memory is freed only without leases.
  *
- * Lock: mc_psets_lock (pset.h) protects the list of sets and their leases; only mem->mr_lock is taken under it.
+ * Lock: mc_psets_lock (pset.h) protects the list of sets and their leases. Under it a set may be broken, which takes
+ * its ctrl_lock; no other lock is taken. The lock of the quarantine's list is outside of it.
  */
 #ifndef MC_LEASE_H
 #define MC_LEASE_H
@@ -30,7 +31,7 @@ void mc_pset_exit(void);	/* no rails are left */
  *
  * Runs in rdma_cm's handler: the rest is done by a work item.
  *
- * Return: 0, or -errno: rdma_cm rejects.
+ * Return: 0, or -ENOMEM: rdma_cm forgets it.
  */
 int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm_event *event);
 

@@ -5,6 +5,7 @@
 #include <linux/seq_file.h>
 
 #include "auth.h"
+#include "cmid.h"
 #include "cset.h"
 #include "engine.h"
 #include "ibdev.h"
@@ -108,9 +109,12 @@ int mc_net_init(void)
 	mc_net_wq = alloc_workqueue("mooncake_net", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!mc_net_wq)
 		return -ENOMEM;
-	ret = mc_net_sysfs_init();
+	ret = mc_cmid_init();
 	if (ret)
 		goto err_wq;
+	ret = mc_net_sysfs_init();
+	if (ret)
+		goto err_cmid;
 	ret = mc_pset_init();
 	if (ret)
 		goto err_sysfs;
@@ -124,6 +128,8 @@ err_pset:
 	mc_pset_exit();
 err_sysfs:
 	mc_net_sysfs_exit();
+err_cmid:
+	mc_cmid_exit();
 err_wq:
 	destroy_workqueue(mc_net_wq);
 	return ret;
@@ -131,6 +137,7 @@ err_wq:
 
 /*
  * Ways in first (rails), then ways out (peers), then devices, with the registrations that are left, then the workers.
+ * A device is not done with before rdma_cm's messages have been sent, which has no limit (cmid.h).
  */
 void mc_net_exit(void)
 {
@@ -141,6 +148,7 @@ void mc_net_exit(void)
 	mc_rail_exit();
 	mc_pset_exit();
 	destroy_workqueue(mc_net_wq);
+	mc_cmid_exit();
 	mc_net_sysfs_exit();
 	mc_auth_forget();
 }

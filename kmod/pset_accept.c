@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
+#include "cmid.h"
 #include "ibdev.h"
 #include "pset.h"
 #include "rail.h"
@@ -16,6 +17,8 @@ struct incoming {
 	struct mc_rail *rail;
 	struct mc_ibdev *dev;
 	struct rdma_cm_id *id;
+	struct mc_cmid_end *end;
+	int err;	/* it can't be read */
 	struct mc_wire_req req;
 	u8 bytes[MC_WIRE_REQ_LEN];
 	struct rdma_conn_param param;
@@ -41,7 +44,7 @@ static int attach(struct mc_pset *ps, struct incoming *in, int index)
 	mutex_lock(&ps->set.setup_lock);
 	if (ps->set.dead || ps->set.conn[index].id)
 		ret = -ESTALE;
-	else if (mc_cset_accept(&ps->set, index, in->id, &in->param))
+	else if (mc_cset_accept(&ps->set, index, in->id, in->end, &in->param))
 		mc_cset_break(&ps->set, -EIO, "connection %d could not be accepted", index);
 	mutex_unlock(&ps->set.setup_lock);
 	return ret;
@@ -88,7 +91,9 @@ static void incoming_work(struct work_struct *work)
 	struct incoming *in = container_of(work, struct incoming, work);
 	int ret;
 
-	if (in->dev->gone)
+	if (in->err)
+		ret = in->err;
+	else if (in->dev->gone)
 		ret = -ENODEV;
 	else if (mc_fault_value(connect_refuse))
 		ret = -(int)min_t(u64, mc_fault_value(connect_refuse), MAX_ERRNO);
@@ -102,7 +107,7 @@ static void incoming_work(struct work_struct *work)
 		ret = accept_ctrl(in);
 	if (ret) {
 		reject(in->id, ret);
-		rdma_destroy_id(in->id);
+		mc_cmid_destroy(in->end, in->id);
 	}
 	mc_ibdev_put(in->dev);
 	mc_rail_put(in->rail);
@@ -110,20 +115,22 @@ static void incoming_work(struct work_struct *work)
 	atomic_dec(&incoming_waiting);
 }
 
-/* Events of a request that the work item has not reached yet: whatever it was, accepting will fail and clean up. */
+/*
+ * Events of a request that the work item has not reached yet: whatever it was, accepting will fail and clean up. A
+ * request that is rejected stays as deaf as this.
+ */
 static int early_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	return 0;
 }
 
-/* In the handler: its return value makes rdma_cm destroy the request's end. */
-static int refuse(struct rdma_cm_id *id, int err)
-{
-	__le32 data[2] = { cpu_to_le32(MC_REJECT_MAGIC), cpu_to_le32(-err) };
-
-	rdma_reject(id, data, sizeof(data), IB_CM_REJ_CONSUMER_DEFINED);
-	return err;
-}
+/*
+ * When the handler returns an error, rdma_cm destroys the request's end there and then, and whoever destroys the
+ * listener waits for that. With any error but one it says no to the other node first, and waits until that is sent,
+ * perhaps for ever (cmid.h). So what is refused is refused by the work item, and what there is no room for is
+ * forgotten: the other node asks again, until its time is over.
+ */
+#define FORGET	(-ENOMEM)
 
 int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -131,19 +138,20 @@ int mc_pset_incoming(struct mc_rail *rail, struct rdma_cm_id *id, struct rdma_cm
 	/* Who stops the rail waits for this handler before it lets go of the device. */
 	struct mc_ibdev *dev = READ_ONCE(rail->dev);
 	struct incoming *in;
-	int ret;
 
 	if (!dev || atomic_read(&incoming_waiting) >= INCOMING_MAX)
-		return refuse(id, dev ? -EBUSY : -ENODEV);
+		return FORGET;
 	in = kzalloc(sizeof(*in), GFP_KERNEL);
 	if (!in)
-		return -ENOMEM;
-	ret = mc_wire_req_decode(&in->req, param->private_data, param->private_data_len);
-	if (ret) {
+		return FORGET;
+	in->end = mc_cmid_end_new(dev);
+	if (IS_ERR(in->end)) {
 		kfree(in);
-		return refuse(id, ret);
+		return FORGET;
 	}
-	memcpy(in->bytes, param->private_data, MC_WIRE_REQ_LEN);
+	in->err = mc_wire_req_decode(&in->req, param->private_data, param->private_data_len);
+	if (!in->err)
+		memcpy(in->bytes, param->private_data, MC_WIRE_REQ_LEN);
 	in->param = *param;
 	in->id = id;
 	in->rail = rail;

@@ -50,7 +50,7 @@ static int listen_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct mc_rail *rail = id->context;
 
-	/* A non-zero return makes rdma_cm reject the request and destroy its end. */
+	/* A non-zero return makes rdma_cm destroy the request's end. */
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return mc_pset_incoming(rail, id, event);
 	return 0;
