@@ -128,7 +128,7 @@ struct mc_slice {
  * struct mc_req - one request
  * @ref: memory of this structure: 1 for the engine until published, 1 for the deadline work, more by transports
  * @pending: cutter's hold + slices out; 0 publishes
- * @lock: protects @cut_off, @stop_err, @fail_off, @bytes, @unquiesced
+ * @lock: protects @cut_off, @stop_err, @fail_off, @bytes, @unquiesced, @published; @patient once it has been submitted
  * @ctx: open file that submitted it
  * @ctx_link: in ctx's list of live requests
  * @buf: buffer, with its io reference
@@ -149,8 +149,9 @@ struct mc_slice {
  * @submitted_at: ktime_get() based ns
  * @deadline: aborts it
  * @deadline_at: ktime_get() based ns
- * @patient: after the deadline posted slices may run out for a moment
- * @late: the deadline work has been here
+ * @patient: after the deadline posted slices may run out for a moment, and the request succeeds if they all do; false
+ *	when that is over
+ * @late: the deadline work has been here; its own
  * @published: it has completed; under @lock
  * @granted: the target needs a grant, and there was one
  * @grant_first: the grant ends before the deadline

@@ -19,6 +19,7 @@
 	X(slice_alloc)		/* n-th slice can't be allocated */ \
 	X(flip_byte)		/* n-th local copy or landed READ flips one byte */ \
 	X(local_err)		/* n-th local slice fails with EIO */ \
+	X(default_timeout_ms)	/* value: deadline of requests that name none, at most 60000 */ \
 	X(local_delay_ms)	/* value: delay before each local slice */ \
 	X(mr_reg)		/* n-th registration of a chunk fails */ \
 	X(wc_status)		/* n-th data completion counts as failed */ \

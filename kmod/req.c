@@ -17,7 +17,7 @@
 #include "trace.h"
 
 #define DEFAULT_TIMEOUT_NS	(60ULL * NSEC_PER_SEC)
-#define GRACE			HZ	/* for what is on the wire after the default deadline */
+#define GRACE_NS		NSEC_PER_SEC	/* for what is on the wire after the default deadline */
 #define SLICE_RESERVE		256	/* slices that can always be cut: a path with work never starves for memory */
 
 static struct kmem_cache *req_cache;
@@ -130,11 +130,17 @@ static void req_publish(struct mc_req *req)
 		.flags = req->unquiesced ? 0 : MC_CQE_F_QUIESCED,
 		.rail = req->rail,
 	};
+	bool ended = mc_grant_ended(req);
 
-	if (!req->stop_err && mc_grant_ended(req))
+	spin_lock(&req->lock);
+	req->published = true;
+	if (req->patient && req->stop_err == -ETIMEDOUT && req->bytes == req->len)
+		req->stop_err = 0;	/* it was all on the wire, and has come in time */
+	spin_unlock(&req->lock);
+	if (!req->stop_err && ended)
 		req->stop_err = -ETIME;
-	/* Under a grant that has ended somebody else's bytes may have come: none of them counts. */
-	if (req->stop_err == -ETIME)
+	/* Under a grant that has ended somebody else's bytes may have come: none of them counts, whatever ended it. */
+	if (ended || req->stop_err == -ETIME)
 		req->fail_off = req->bytes = 0;
 	cqe.result = req->stop_err;
 	cqe.bytes = req->bytes;
@@ -147,13 +153,10 @@ static void req_publish(struct mc_req *req)
 	spin_lock(&ctx->lock);
 	list_del_init(&req->ctx_link);
 	spin_unlock(&ctx->lock);
-	spin_lock(&req->lock);
-	req->published = true;
-	spin_unlock(&req->lock);
 	/* References first: who sees the completion may count on the buffer being idle. */
 	mc_buf_put(req->buf);
 	if (cancel_delayed_work(&req->deadline)) {
-		/* The work's references: it won't run. */
+		/* The work's references: it won't run, or not once more (come_again()). */
 		mc_target_put(req->target);
 		mc_req_put(req);
 	}
@@ -259,20 +262,37 @@ void mc_req_stop(struct mc_req *req, int err)
 
 /* ---- deadlines and close ---- */
 
-/* Once more after the grace, unless it has completed: then nobody would take the work's references. */
+/*
+ * Once more after the grace, or when the grant ends, unless it has completed. The work's references go to its second run
+ * then. Whichever comes first under the lock decides who drops them: if the work is queued again, req_publish() finds it
+ * there and cancels it, or it runs again and drops them itself; if the completion is first, the work is not queued, its
+ * cancelling finds nothing, and this run drops them.
+ */
 static bool come_again(struct mc_req *req)
 {
+	u64 grace = mc_grant_cap(req, GRACE_NS);
 	bool again;
 
 	spin_lock(&req->lock);
 	again = !req->published;
 	if (again)
-		queue_delayed_work(mc_wq, &req->deadline, GRACE);
+		queue_delayed_work(mc_wq, &req->deadline, nsecs_to_jiffies(grace) + 1);
 	spin_unlock(&req->lock);
 	return again;
 }
 
-/* It may complete while this runs; the work's references keep the structure, and req->target until abort() returns. */
+/* The grace is over: what comes from now on comes too late. */
+static void lose_patience(struct mc_req *req)
+{
+	spin_lock(&req->lock);
+	req->patient = false;
+	spin_unlock(&req->lock);
+}
+
+/*
+ * It may complete while this runs; the work's references keep the structure, and req->target until abort() returns. A
+ * work item never runs twice at a time: @late is this function's own, and only its second run changes @patient.
+ */
 static void deadline_work(struct work_struct *work)
 {
 	struct mc_req *req = container_of(work, struct mc_req, deadline.work);
@@ -281,6 +301,8 @@ static void deadline_work(struct work_struct *work)
 	if (!req->late) {
 		mc_stat_add(MC_STAT_TIMEOUTS, 1);
 		mc_req_stop(req, req->grant_first ? -ETIME : -ETIMEDOUT);
+	} else {
+		lose_patience(req);
 	}
 	req->late = true;
 	req->target->ops->abort(req, !gently);
@@ -426,13 +448,22 @@ static bool req_enlist(struct mc_ctx *ctx, struct mc_req *req)
 	return ok;
 }
 
+static u64 default_timeout(void)
+{
+	u64 ms = mc_fault_value(default_timeout_ms);
+
+	return ms ? min_t(u64, ms, 60000) * NSEC_PER_MSEC : DEFAULT_TIMEOUT_NS;
+}
+
 static void req_start(struct mc_ctx *ctx, struct mc_req *req, const struct mc_sqe *sqe)
 {
-	u64 timeout = mc_grant_cap(req, sqe->timeout_ns ?: DEFAULT_TIMEOUT_NS);
+	u64 timeout = mc_grant_cap(req, sqe->timeout_ns ?: default_timeout());
 	struct mc_target *target = req->target;
 
 	req->submitted_at = ktime_get_ns();
 	req->deadline_at = req->submitted_at + timeout;
+	/* Who named no deadline gets the grace; the end of a grant has none. */
+	req->patient = !sqe->timeout_ns && !req->grant_first;
 	atomic_inc(&req_live);
 	trace_mc_submit(req, 0);
 	/* For deadline_work() and for the call below: the request's own reference goes when it completes. */

@@ -354,7 +354,8 @@ struct mc_ring_setup {
  * @len: bytes, 1 to MC_MAX_REQ_LEN (NOP: 0)
  * @cookie: any number, repeated in the completion
  * @timeout_ns: deadline, counted from submission, at most MC_MAX_TIMEOUT_NS: then the request is stopped and whatever
- *	of it is on the wire is cut off. 0 means 60 s, after which what is on the wire has 1 s more to end by itself
+ *	of it is on the wire is cut off. 0 means 60 s, after which what is on the wire has 1 s more to end by itself (or
+ *	until the grant ends, if that is sooner); if that was all that was left and it ends well, the request succeeds
  * @grant_id: grant that allows it, from MC_IOC_GRANT_ADD; 0 for a segment that needs none
  * @crc32c: must be 0
  * @spans: must be 0

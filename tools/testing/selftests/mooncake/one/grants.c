@@ -24,6 +24,7 @@ FIXTURE_SETUP(node)
 FIXTURE_TEARDOWN(node)
 {
 	mcnl_fault_set("local_delay_ms", 0);
+	mcnl_fault_set("default_timeout_ms", 0);
 	mcdev_close(&self->one.d);
 	EXPECT_EQ(0, mcnl_pool_destroy(self->one.pool));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pools_quarantined", 0, 5000));
@@ -285,6 +286,23 @@ TEST_F(node, C4_a_grant_that_ends_in_the_last_slice)
 	e = request(MC_OP_READ, self->one.buf, self->one.seg, id);
 	ASSERT_EQ(-ETIME, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
 	EXPECT_EQ(0, c.bytes);
+}
+
+/* It ends in the second after the default deadline: that is over then, and nothing counts. */
+TEST_F(node, C4_a_grant_that_ends_in_the_grace)
+{
+	struct mc_sqe e;
+	struct mc_cqe c;
+	uint32_t id;
+
+	self->g.not_after = mcgrant_boot() + SEC / 2;
+	ASSERT_EQ(0, mcgrant_add(self->one.d.fd, &self->g, &id));
+	ASSERT_EQ(0, mcnl_fault_set("default_timeout_ms", 150));
+	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 900));
+	e = request(MC_OP_READ, self->one.buf, self->one.seg, id);
+	ASSERT_EQ(-ETIMEDOUT, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
+	EXPECT_EQ(0, c.bytes);
+	EXPECT_EQ(0, c.fail_off);
 }
 
 /* Another master's time comes while bytes move. */

@@ -19,6 +19,7 @@ FIXTURE_SETUP(node)
 FIXTURE_TEARDOWN(node)
 {
 	mcnl_fault_set("local_delay_ms", 0);
+	mcnl_fault_set("default_timeout_ms", 0);
 	mcdev_close(&self->one.d);
 	EXPECT_EQ(0, mcnl_pool_destroy(self->one.pool));
 	EXPECT_EQ(0, mc_wait_number(MC_SYSFS "pools_quarantined", 0, 5000));
@@ -175,6 +176,54 @@ TEST_F(node, C59_deadline_holds)
 	EXPECT_EQ(0, mcnl_fault_set("local_delay_ms", 0));
 	e.timeout_ns = 0;
 	EXPECT_EQ(0, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
+}
+
+/* The default deadline is 200 ms here, and one slice takes @delay: is it still awaited? */
+static int one_slice(struct mcone *one, uint64_t delay, uint64_t timeout_ns, struct mc_cqe *c)
+{
+	struct mc_sqe e = mcdev_sqe(MC_OP_WRITE, one->buf, 0, one->seg, 0, 4096, 7);
+
+	e.timeout_ns = timeout_ns;
+	if (mcnl_fault_set("default_timeout_ms", 200) || mcnl_fault_set("local_delay_ms", delay))
+		return -ENOTRECOVERABLE;
+	return mcdev_do(&one->d, &e, 20 * SEC, c);
+}
+
+TEST_F(node, C59_what_is_on_its_way_at_the_default_deadline_has_a_second)
+{
+	long long timeouts = mc_read_number(MC_SYSFS "counters/timeouts");
+	struct mc_cqe c;
+
+	ASSERT_EQ(0, one_slice(&self->one, 700, 0, &c));
+	EXPECT_EQ(4096, c.bytes);
+	EXPECT_EQ(~0ull, c.fail_off);
+	EXPECT_EQ(timeouts + 1, mc_read_number(MC_SYSFS "counters/timeouts"));
+}
+
+TEST_F(node, C59_behind_the_second_it_is_too_late)
+{
+	struct mc_cqe c;
+
+	EXPECT_EQ(-ETIMEDOUT, one_slice(&self->one, 2500, 0, &c));
+}
+
+TEST_F(node, C59_who_names_a_deadline_gets_no_second)
+{
+	struct mc_cqe c;
+
+	EXPECT_EQ(-ETIMEDOUT, one_slice(&self->one, 700, SEC / 5, &c));
+}
+
+/* Nothing is begun in that second. */
+TEST_F(node, C59_the_rest_of_a_request_ends_at_the_default_deadline)
+{
+	struct mc_sqe e = mcdev_sqe(MC_OP_WRITE, self->one.buf, 0, self->one.seg, 0, ONE_BUF, 7);
+	struct mc_cqe c;
+
+	ASSERT_EQ(0, mcnl_fault_set("default_timeout_ms", 200));
+	ASSERT_EQ(0, mcnl_fault_set("local_delay_ms", 100));
+	ASSERT_EQ(-ETIMEDOUT, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
+	EXPECT_TRUE(c.bytes < ONE_BUF);
 }
 
 TEST_F(node, a_failed_slice_fails_the_request_and_names_its_offset)
