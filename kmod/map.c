@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/fs.h>
+#include <linux/hashtable.h>
 #include <linux/highmem.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -24,7 +25,7 @@
  * struct mc_map - one mapping
  * @ref: see the top of map.h
  * @vmas: VMAs that show it
- * @link: in the list of all until it has ended
+ * @link: in the table of all, by grant, until it has ended
  * @by_mem: in mem->maps until it has ended
  * @ctx: file; valid as long as there is a VMA, compared only
  * @grant_id: its grant
@@ -43,7 +44,7 @@
 struct mc_map {
 	refcount_t ref;
 	refcount_t vmas;
-	struct list_head link;
+	struct hlist_node link;
 	struct list_head by_mem;
 	struct mc_ctx *ctx;
 	u32 grant_id;
@@ -61,7 +62,7 @@ struct mc_map {
 };
 
 static DEFINE_SPINLOCK(maps_lock);
-static LIST_HEAD(maps_list);
+static DEFINE_HASHTABLE(maps_table, 10);	/* handles of one file count up: few of them meet */
 static atomic_t maps = ATOMIC_INIT(0);
 
 u32 mc_map_count(void)
@@ -80,7 +81,7 @@ static void map_put(struct mc_map *m)
 static void unlist(struct mc_map *m)
 {
 	spin_lock(&maps_lock);
-	list_del_init(&m->link);
+	hash_del(&m->link);
 	list_del_init(&m->by_mem);
 	spin_unlock(&maps_lock);
 }
@@ -134,24 +135,23 @@ static void vm_close(struct vm_area_struct *vma)
 		map_close(m);
 }
 
-static unsigned long pfn_of(struct mc_map *m, pgoff_t n)
-{
-	return page_to_pfn(mc_extents_page(m->ext, m->first + n));
-}
-
 /* A page that is mapped already is no error: neighbours may have come first. */
 static vm_fault_t insert(struct mc_map *m, struct vm_fault *vmf, pgoff_t first)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PAGE_MASK, end = min(vma->vm_end, ALIGN(addr + 1, PMD_SIZE));
-	vm_fault_t ret = vmf_insert_pfn(vma, addr, pfn_of(m, first));
+	struct mc_run run;
 	unsigned int i;
+	vm_fault_t ret;
 
+	mc_extents_find(m->ext, m->first + first, &run);
+	ret = vmf_insert_pfn(vma, addr, page_to_pfn(run.page));
 	for (i = 1; i < FAULT_PAGES && ret == VM_FAULT_NOPAGE; i++) {
 		addr += PAGE_SIZE;
 		if (addr >= end || first + i >= m->npages)
 			break;
-		if (vmf_insert_pfn(vma, addr, pfn_of(m, first + i)) != VM_FAULT_NOPAGE)
+		mc_extents_next(m->ext, &run, 1);
+		if (vmf_insert_pfn(vma, addr, page_to_pfn(run.page)) != VM_FAULT_NOPAGE)
 			break;
 	}
 	return ret;
@@ -262,7 +262,7 @@ static struct mc_map *map_new(struct mc_ctx *ctx, struct vm_area_struct *vma, co
 	m->timer.function = map_timer;
 	atomic_inc(&maps);
 	spin_lock(&maps_lock);
-	list_add_tail(&m->link, &maps_list);
+	hash_add(maps_table, &m->link, e->id);
 	list_add_tail(&m->by_mem, &mem->maps);
 	spin_unlock(&maps_lock);
 	hrtimer_start(&m->timer, ns_to_ktime(m->end), HRTIMER_MODE_ABS);
@@ -282,7 +282,7 @@ static int map_desc(struct mc_ctx *ctx, struct vm_area_struct *vma, struct exten
 	m = map_new(ctx, vma, e, desc->mem);
 	if (!m)
 		return -ENOMEM;
-	/* Taken away meanwhile? From here on it is found on the lists. */
+	/* Taken away meanwhile? From here on it is found. */
 	ret = check_vma(ctx, vma, e);
 	if (ret) {
 		map_close(m);
@@ -321,50 +321,62 @@ int mc_map_mmap(struct mc_ctx *ctx, struct vm_area_struct *vma)
 	return ret;
 }
 
-static bool is_of_grant(const struct mc_map *m, const struct mc_ctx *ctx, u64 id)
+/* One that is being closed has no VMA any more, and is left to whoever closes it. */
+static bool take(struct mc_map *m)
 {
-	return m->ctx == ctx && m->grant_id == id;
+	lockdep_assert_held(&maps_lock);
+	return refcount_inc_not_zero(&m->ref);
 }
 
-static bool is_of_other_epoch(const struct mc_map *m, const struct mc_ctx *unused, u64 epoch)
+static void end_taken(struct mc_map *m)
 {
-	return m->epoch != epoch;
+	map_end(m);
+	map_put(m);
+	cond_resched();
 }
 
-/* Ends every mapping that is so. One that is being closed has no VMA any more. */
-static void end_all(bool (*is)(const struct mc_map *m, const struct mc_ctx *ctx, u64 arg), const struct mc_ctx *ctx,
-		    u64 arg)
+static struct mc_map *take_of_grant(const struct mc_ctx *ctx, u32 id)
 {
-	struct mc_map *m, *found;
+	struct mc_map *m;
 
-	do {
-		found = NULL;
-		spin_lock(&maps_lock);
-		list_for_each_entry(m, &maps_list, link) {
-			if (!is(m, ctx, arg) || !refcount_inc_not_zero(&m->ref))
-				continue;
-			found = m;
+	spin_lock(&maps_lock);
+	hash_for_each_possible(maps_table, m, link, id)
+		if (m->ctx == ctx && m->grant_id == id && take(m))
 			break;
-		}
-		spin_unlock(&maps_lock);
-		if (found) {
-			map_end(found);
-			map_put(found);
-		}
-		cond_resched();
-	} while (found);
+	spin_unlock(&maps_lock);
+	return m;
+}
+
+static struct mc_map *take_of_other_epoch(u64 epoch)
+{
+	struct mc_map *m;
+	int bucket;
+
+	spin_lock(&maps_lock);
+	hash_for_each(maps_table, bucket, m, link)
+		if (m->epoch != epoch && take(m))
+			break;
+	spin_unlock(&maps_lock);
+	return m;
 }
 
 /* The grant is out of the table: a mapping that is not counted yet will find that out (map_desc()). */
 void mc_map_end_grant(struct mc_ctx *ctx, u32 id)
 {
-	if (atomic_read(&maps))
-		end_all(is_of_grant, ctx, id);
+	struct mc_map *m;
+
+	if (!atomic_read(&maps))
+		return;
+	while ((m = take_of_grant(ctx, id)))
+		end_taken(m);
 }
 
 void mc_map_end_epoch(u64 epoch)
 {
-	end_all(is_of_other_epoch, NULL, epoch);
+	struct mc_map *m;
+
+	while ((m = take_of_other_epoch(epoch)))
+		end_taken(m);
 }
 
 void mc_map_end_mem(struct mc_mem *mem)
@@ -380,8 +392,6 @@ void mc_map_end_mem(struct mc_mem *mem)
 		spin_unlock(&maps_lock);
 		if (!m)
 			return;
-		map_end(m);
-		map_put(m);
-		cond_resched();
+		end_taken(m);
 	}
 }

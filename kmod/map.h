@@ -19,15 +19,15 @@
  * and mremap moves them under the tree's lock or forward in it: as with truncation of a file, a walk of the tree
  * meets each of them.
  *
- * Why the walk finds the mapping: mmap() puts it on its lists while it holds the descriptor's pages (desc->io), so
- * that the release work comes later; and it looks at grant and clock again afterwards, because whoever took the grant
- * away before may have looked at the lists too early.
+ * Why the walk finds the mapping: mmap() puts it into the table and on the list of its pages while it holds the
+ * descriptor's pages (desc->io), so that the release work comes later; and it looks at grant and clock again
+ * afterwards, because whoever took the grant away before may have looked there too early.
  *
  * References: all VMAs together have one, the timer one until it is cancelled or its work has run, each walk one.
  *
  * Locks: mmap_lock or a VMA's lock -> map->lock (held while page tables are allocated) -> page table locks. maps_lock
- * (spinlock) protects the lists and is a leaf. unmap_mapping_range() takes the tree's lock (i_mmap_rwsem) and page
- * table locks, and is called with none of ours held and in no mmap_lock: the order can't close a circle.
+ * (spinlock) protects table and lists and is a leaf. unmap_mapping_range() takes the tree's lock (i_mmap_rwsem) and
+ * page table locks, and is called with none of ours held and in no mmap_lock: the order can't close a circle.
  */
 #ifndef MC_MAP_H
 #define MC_MAP_H
