@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Open files: handles, and the end of everything a file owned. */
 #include <linux/cred.h>
+#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
@@ -257,7 +258,7 @@ static int seg_resolve(const struct mc_seg_open *arg, bool local, u64 timeout, u
 
 static struct mc_target *seg_target(const struct mc_seg_open *arg)
 {
-	u64 timeout = arg->timeout_ns ?: 5 * NSEC_PER_SEC;
+	u64 timeout = arg->timeout_ns ?: 5 * NSEC_PER_SEC, begun = ktime_get_ns(), took;
 	u8 uuid[MC_UUID_LEN];
 	bool local;
 	int ret;
@@ -268,7 +269,11 @@ static struct mc_target *seg_target(const struct mc_seg_open *arg)
 	ret = seg_resolve(arg, local, timeout, uuid);
 	if (ret)
 		return ERR_PTR(ret);
-	return local ? mc_seg_open(uuid) : mc_net_seg_open(arg->node_uuid, uuid, timeout);
+	if (local)
+		return mc_seg_open(uuid);
+	/* One time-out for the look-up and for opening what it found. */
+	took = ktime_get_ns() - begun;
+	return took < timeout ? mc_net_seg_open(arg->node_uuid, uuid, timeout - took) : ERR_PTR(-ETIMEDOUT);
 }
 
 int mc_seg_handle_open(struct mc_ctx *ctx, struct mc_seg_open *arg)

@@ -8,6 +8,7 @@
  *	bytes OFF LEN SEED			are those in what was exported last? -> same|wrong at N
  *	open NODE NAME				as a handle, numbered from 0 -> result len rights gen uuid
  *	open-uuid NODE UUID			-> the same
+ *	open-within NODE NAME MS		-> result
  *	put|get HANDLE OFF LEN SEED		-> result, get: with every byte compared
  *	loop HANDLE				gets a page until that fails -> result
  */
@@ -112,6 +113,15 @@ static void do_open(char **v, bool by_uuid)
 	print_uuid(o.out_seg_uuid);
 }
 
+static void do_open_within(char **v)
+{
+	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = strtoull(v[2], NULL, 0) * 1000000 };
+
+	mc_uuid_parse(v[0], o.node_uuid);
+	mcdev_name(o.name, v[1]);
+	printf("%s\n", name_of(mc_ioctl(dev.fd, MC_IOC_SEG_OPEN, &o)));
+}
+
 static int request(uint8_t op, uint32_t handle, uint64_t off, uint64_t len)
 {
 	struct mc_sqe e = mcdev_sqe(op, own, 0, seg[handle % MAX], off, len, 1);
@@ -168,6 +178,8 @@ static void run(char *line)
 		compare(exported + first + strtoull(v[1], NULL, 0), strtoull(v[2], NULL, 0), strtoull(v[3], NULL, 0));
 	else if (!strcmp(v[0], "open") || !strcmp(v[0], "open-uuid"))
 		do_open(v + 1, v[0][4] == '-');
+	else if (!strcmp(v[0], "open-within"))
+		do_open_within(v + 1);
 	else if (!strcmp(v[0], "put") || !strcmp(v[0], "get"))
 		do_move(v + 1, v[0][0] == 'p');
 	else if (!strcmp(v[0], "loop"))

@@ -112,6 +112,15 @@ ok "the name comes back as another segment" answers "OK handle=7 len=$MB rights=
 ok "which the old handle is not" answers ESTALE 1 get 4 0 4096 31
 ok "the new one is" answers "OK same" 1 get 7 0 $MB 31
 ok "the path was up all the time" equal "$(field 1 peers reconnects)" "$reconnects"
+
+# One time-out for the look-up of a name and for opening what it finds: each answer takes 300 ms.
+say 2 export slow all $MB 41 > /dev/null
+x 2 fault ctrl_delay_ms 300
+for i in 1 2 3 4; do
+	ok "two answers of 300 ms are too many for 480: ETIMEDOUT ($i)" answers ETIMEDOUT 1 open-within "$N2" slow 480
+done
+x 2 fault ctrl_delay_ms 0
+ok "without the delay it is opened" until_true 5 answers OK 1 open-within "$N2" slow 2000
 killed 1
 killed 2
 finish
