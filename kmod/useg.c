@@ -62,6 +62,17 @@ int mc_name_trim(const u8 *name, char *out)
 
 /* ---- one generation ---- */
 
+/*
+ * Buffers of the newest generation, in order; NULL: there is none yet. The file's export_lock keeps it: only under that
+ * lock is a generation replaced or the segment retired.
+ */
+static const struct buf_refs *refs_of(struct mc_useg *us)
+{
+	struct mc_seg_desc *desc = rcu_dereference_protected(us->seg.desc, true);
+
+	return desc ? desc->priv : NULL;
+}
+
 static struct mc_mem *view_of(struct buf_refs *refs, u32 rights)
 {
 	struct mc_mem **parts = kvmalloc_array(refs->n, sizeof(*parts), GFP_KERNEL_ACCOUNT);
@@ -79,14 +90,16 @@ static struct mc_mem *view_of(struct buf_refs *refs, u32 rights)
 
 static struct buf_refs *refs_new(struct mc_useg *us, struct mc_buf *buf)
 {
-	struct buf_refs *refs = kvmalloc(struct_size(refs, buf, us->nbufs + 1), GFP_KERNEL_ACCOUNT);
+	const struct buf_refs *old = refs_of(us);
+	u32 n = old ? old->n : 0;
+	struct buf_refs *refs = kvmalloc(struct_size(refs, buf, n + 1), GFP_KERNEL_ACCOUNT);
 
 	if (!refs)
 		return NULL;
-	if (us->nbufs)
-		memcpy(refs->buf, us->bufs, us->nbufs * sizeof(*us->bufs));
-	refs->buf[us->nbufs] = buf;
-	refs->n = us->nbufs + 1;
+	if (n)
+		memcpy(refs->buf, old->buf, n * sizeof(*refs->buf));
+	refs->buf[n] = buf;
+	refs->n = n + 1;
 	return refs;
 }
 
@@ -126,12 +139,11 @@ static void desc_undo(struct mc_seg_desc *desc)
 	kfree(desc);
 }
 
-static void adopt(struct mc_useg *us, struct buf_refs *refs, struct mc_seg_export *arg, u64 len, u32 gen)
+/* The buffer is the last one of the segment, which is as long as the descriptor says. */
+static void answer(struct mc_useg *us, struct mc_buf *buf, struct mc_seg_export *arg, u64 len, u32 gen)
 {
-	us->bufs = refs->buf;
-	us->nbufs = refs->n;
 	memcpy(arg->out_seg_uuid, us->seg.target.seg_uuid, MC_UUID_LEN);
-	arg->out_off = len - refs->buf[refs->n - 1]->len;
+	arg->out_off = len - buf->len;
 	arg->out_len = len;
 	arg->out_gen = gen;
 }
@@ -162,10 +174,11 @@ static struct mc_useg *find_uuid(struct mc_ctx *ctx, const u8 *uuid)
 
 static bool has(struct mc_useg *us, struct mc_buf *buf)
 {
+	const struct buf_refs *refs = refs_of(us);
 	u32 i;
 
-	for (i = 0; i < us->nbufs; i++)
-		if (us->bufs[i] == buf)
+	for (i = 0; i < refs->n; i++)
+		if (refs->buf[i] == buf)
 			return true;
 	return false;
 }
@@ -201,8 +214,7 @@ static int export_new(struct mc_ctx *ctx, struct mc_buf *buf, const char *name, 
 		return -ENOMEM;
 	}
 	refs_get(desc->priv);
-	/* Before anybody else can find the descriptor and be its last user. */
-	adopt(us, desc->priv, arg, desc->len, 1);
+	answer(us, buf, arg, desc->len, 1);
 	ret = mc_seg_publish(&us->seg, desc);
 	if (ret) {
 		desc_undo(desc);
@@ -223,13 +235,13 @@ static int export_more(struct mc_useg *us, struct mc_buf *buf, struct mc_seg_exp
 		return -EACCES;
 	if (has(us, buf))
 		return -EEXIST;
-	if (us->nbufs >= MC_MAX_EXPORT_BUFS)
+	if (refs_of(us)->n >= MC_MAX_EXPORT_BUFS)
 		return -ENOSPC;
 	desc = desc_new(us, buf, us->seg.target.gen + 1);
 	if (!desc)
 		return -ENOMEM;
 	refs_get(desc->priv);
-	adopt(us, desc->priv, arg, desc->len, desc->gen);
+	answer(us, buf, arg, desc->len, desc->gen);
 	ret = mc_seg_replace(&us->seg, desc);
 	/* Only this file retires it, and takes it off the list first, under the lock that is held here. */
 	if (WARN_ON_ONCE(ret))

@@ -21,16 +21,12 @@ struct mc_ctx;
  * struct mc_useg - a segment of an open file
  * @seg: the segment
  * @link: in the file's list; under its export_lock
- * @bufs: buffers of the newest generation, in order; owned by its descriptor; under export_lock
- * @nbufs: entries of @bufs
  * @pid: process that opened the file, for people
  * @uid: its user, for people
  */
 struct mc_useg {
 	struct mc_seg seg;
 	struct list_head link;
-	struct mc_buf **bufs;
-	u32 nbufs;
 	pid_t pid;
 	uid_t uid;
 };
