@@ -263,16 +263,23 @@ out:
 	mutex_unlock(&mc_psets_lock);
 }
 
-void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem)
+void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left)
 {
 	struct mc_lease *lease;
 	struct mc_pset *ps;
 
 	mutex_lock(&mc_psets_lock);
-	list_for_each_entry(ps, &mc_psets, link)
-		list_for_each_entry(lease, &ps->leases, link)
-			if (lease->desc->mem == mem)
-				seq_printf(m, "  node %pUb has lease %u through rail %u\n", ps->set.node, lease->id,
-					   ps->rail->id);
+	list_for_each_entry(ps, &mc_psets, link) {
+		list_for_each_entry(lease, &ps->leases, link) {
+			if (lease->desc->mem != mem)
+				continue;
+			if (!*left)
+				goto out;
+			--*left;
+			seq_printf(m, "  node %pUb has lease %u through rail %u\n", ps->set.node, lease->id,
+				   ps->rail->id);
+		}
+	}
+out:
 	mutex_unlock(&mc_psets_lock);
 }

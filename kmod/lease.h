@@ -58,7 +58,8 @@ void mc_lease_show(struct seq_file *m, u32 max);	/* debugfs: who holds which seg
  * mc_lease_show_mem - debugfs: which peers know keys of a memory
  * @m: file
  * @mem: memory, alive
+ * @left: lines that may still be shown; less afterwards
  */
-void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem);
+void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left);
 
 #endif /* MC_LEASE_H */

@@ -425,15 +425,23 @@ static u64 registered(const struct mc_mrset *set)
 	return n;
 }
 
-void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem)
+void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left)
 {
 	struct mc_mrset *set;
 
+	if (!*left)
+		return;
 	if (!mutex_trylock(&mem->mr_lock)) {
-		seq_puts(m, "  a device is letting go of it\n");
+		--*left;
+		/* By whoever registers, withdraws (which may wait for a device), or looks something up. */
+		seq_printf(m, "  devices not shown: registrations of its %lu pages are locked just now\n", mem->npages);
 		return;
 	}
-	list_for_each_entry(set, &mem->mrsets, mem_link)
+	list_for_each_entry(set, &mem->mrsets, mem_link) {
+		if (!*left)
+			break;
+		--*left;
 		seq_printf(m, "  device %s has %llu of %llu chunks\n", set->dev->name, registered(set), set->nchunks);
+	}
 	mutex_unlock(&mem->mr_lock);
 }

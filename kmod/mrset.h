@@ -74,7 +74,8 @@ void mc_mrset_show(struct seq_file *m, struct mc_ibdev *dev, u32 max);
  * mc_mrset_show_mem - debugfs: on which devices a memory is registered
  * @m: file
  * @mem: memory, alive
+ * @left: lines that may still be shown; less afterwards
  */
-void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem);
+void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left);
 
 #endif /* MC_MRSET_H */

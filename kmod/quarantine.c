@@ -28,29 +28,31 @@ void mc_quarantine_del(struct mc_quarantine *q)
 	mutex_unlock(&list_lock);
 }
 
-static void show_one(struct seq_file *m, const struct mc_quarantine *q)
+static void show_one(struct seq_file *m, const struct mc_quarantine *q, u32 *left)
 {
+	--*left;
 	if (q->seg)
 		seq_printf(m, "segment %pUb", q->seg);
 	else
 		seq_printf(m, "buffer %08x pid %u", q->id, q->pid);
 	seq_printf(m, " bytes %llu requests %u since %llu ms\n", q->mem->len, refcount_read(q->io),
 		   (ktime_get_boottime_ns() - q->since) / NSEC_PER_MSEC);
-	mc_lease_show_mem(m, q->mem);
-	mc_mrset_show_mem(m, q->mem);
+	mc_lease_show_mem(m, q->mem, left);
+	mc_mrset_show_mem(m, q->mem, left);
 }
 
 void mc_quarantine_show(struct seq_file *m, u32 max)
 {
 	const struct mc_quarantine *q;
+	u32 left = max;
 
 	mutex_lock(&list_lock);
 	list_for_each_entry(q, &waiting, link) {
-		if (!max--) {
-			seq_puts(m, "...\n");
+		if (!left)
 			break;
-		}
-		show_one(m, q);
+		show_one(m, q, &left);
 	}
 	mutex_unlock(&list_lock);
+	if (!left)
+		seq_puts(m, "...\n");
 }
