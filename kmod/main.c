@@ -15,6 +15,7 @@
 #include "node.h"
 #include "pool.h"
 #include "req.h"
+#include "seg.h"
 #include "seg_sysfs.h"
 #include "stats.h"
 #include "sysfs.h"
@@ -128,6 +129,7 @@ static void __exit mc_exit(void)
 {
 	mc_genl_exit();
 	mc_ctx_drain_all();
+	mc_seg_flush();	/* the tidy way, while there are connections to tell peers on */
 	mc_net_exit();
 	mc_pool_exit();
 	mc_seg_sysfs_exit();

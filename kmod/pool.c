@@ -53,8 +53,15 @@ static const struct kobj_type pool_ktype = {
 
 int mc_pool_init(void)
 {
+	int ret = mc_seg_start();
+
+	if (ret)
+		return ret;
 	pools_kobj = kobject_create_and_add("pools", mc_kobj);
-	return pools_kobj ? 0 : -ENOMEM;
+	if (pools_kobj)
+		return 0;
+	mc_seg_exit();
+	return -ENOMEM;
 }
 
 /* Live pools hold the module, so only quarantined ones can be left. */

@@ -16,6 +16,7 @@
 static DEFINE_MUTEX(segs_lock);
 static DEFINE_HASHTABLE(segs_table, 8);
 static LIST_HEAD(segs_list);
+static struct workqueue_struct *seg_wq;	/* ends of descriptors; no work in it waits for other work in it */
 static atomic_t segs_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(segs_wait);
 
@@ -27,11 +28,27 @@ static u32 hash(const u8 *uuid)
 	return h;
 }
 
-/* The release works that are left are queued or running; each drops a reference of its segment. */
+/*
+ * Their own: each waits for as long as the slowest peer needs to let go, and there may be as many as there are segments.
+ * On mc_wq they would keep the deadlines of requests from running.
+ */
+int mc_seg_start(void)
+{
+	seg_wq = alloc_workqueue("mooncake_seg", WQ_UNBOUND, 0);
+	return seg_wq ? 0 : -ENOMEM;
+}
+
+void mc_seg_flush(void)
+{
+	flush_workqueue(seg_wq);
+}
+
+/* The works that are left are queued or running; each drops a reference of its segment. */
 void mc_seg_exit(void)
 {
 	flush_workqueue(mc_wq);
 	wait_event(segs_wait, !atomic_read(&segs_alive));
+	destroy_workqueue(seg_wq);
 }
 
 void mc_seg_init(struct mc_seg *seg, const struct mc_seg_ops *ops, const char *name, u64 len, u32 rights)
@@ -93,7 +110,7 @@ static void desc_end(struct mc_seg_desc *desc)
 	desc->quarantine.io = &desc->io;
 	desc->quarantine.seg = desc->seg->target.seg_uuid;
 	mc_quarantine_add(&desc->quarantine);
-	queue_work(mc_wq, &desc->tell_work);
+	queue_work(seg_wq, &desc->tell_work);
 }
 
 static void desc_release_work(struct work_struct *work)
@@ -145,7 +162,7 @@ struct mc_seg_desc *mc_seg_desc_get(struct mc_seg *seg)
 void mc_seg_desc_put(struct mc_seg_desc *desc)
 {
 	if (refcount_dec_and_test(&desc->io))
-		queue_work(mc_wq, &desc->release_work);
+		queue_work(seg_wq, &desc->release_work);
 }
 
 /* ---- the table ---- */
