@@ -40,21 +40,3 @@ unsigned int mc_topo_pci_weight(enum mc_topo_meet meet, int distance)
 		return weight;
 	}
 }
-
-int mc_topo_hops(const struct mc_topo_pci *a, const struct mc_topo_pci *b)
-{
-	u32 common;
-
-	switch (mc_topo_meet(a, b)) {
-	case MC_TOPO_SAME:
-		return 0;
-	case MC_TOPO_SWITCH:
-		common = common_bridges(a, b);
-		/* The bridge where they meet is passed once. */
-		return (int)(a->depth - common + b->depth - common + 1);
-	case MC_TOPO_HOST:
-		return a->depth + b->depth;
-	default:
-		return -1;
-	}
-}

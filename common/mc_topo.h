@@ -70,13 +70,4 @@ enum mc_topo_meet mc_topo_meet(const struct mc_topo_pci *a, const struct mc_topo
  */
 unsigned int mc_topo_pci_weight(enum mc_topo_meet meet, int distance);
 
-/**
- * mc_topo_hops - bridges that a packet from one function to the other passes
- * @a: one
- * @b: the other
- *
- * Return: 0 within a device; -1: not known, or through more than one host bridge.
- */
-int mc_topo_hops(const struct mc_topo_pci *a, const struct mc_topo_pci *b);
-
 #endif /* MC_TOPO_H */

@@ -51,7 +51,7 @@ static struct mc_buf *handle_take(struct mc_ctx *ctx, u32 id, struct mc_buf *wan
 	return buf;
 }
 
-static int check_range(struct mc_ctx *ctx, u64 addr, u64 len)
+static int check_range(u64 addr, u64 len)
 {
 	u64 end;
 
@@ -149,7 +149,7 @@ int mc_buf_register(struct mc_ctx *ctx, struct mc_buf_reg *arg)
 
 	if (arg->flags || arg->resv)
 		return -EINVAL;
-	ret = check_range(ctx, arg->addr, arg->len);
+	ret = check_range(arg->addr, arg->len);
 	if (ret)
 		return ret;
 	if (current->mm != ctx->acct->mm)
@@ -181,7 +181,7 @@ static int span_cmp(const void *a, const void *b)
 }
 
 /* Every entry by itself, then all against each other: sorted by their starts, only neighbours can overlap first. */
-static int check_items(struct mc_ctx *ctx, const struct mc_buf_item *items, u32 n, u32 *index)
+static int check_items(const struct mc_buf_item *items, u32 n, u32 *index)
 {
 	struct span *r = kvmalloc_array(n, sizeof(*r), GFP_KERNEL_ACCOUNT);
 	int ret = 0;
@@ -191,7 +191,7 @@ static int check_items(struct mc_ctx *ctx, const struct mc_buf_item *items, u32 
 		return -ENOMEM;
 	for (i = 0; i < n && !ret; i++) {
 		*index = i;
-		ret = items[i].resv ? -EINVAL : check_range(ctx, items[i].addr, items[i].len);
+		ret = items[i].resv ? -EINVAL : check_range(items[i].addr, items[i].len);
 		r[i] = (struct span){ items[i].addr, items[i].addr + items[i].len, i };
 	}
 	if (ret)
@@ -285,7 +285,7 @@ int mc_buf_register_batch(struct mc_ctx *ctx, struct mc_buf_reg_batch *arg)
 	if (IS_ERR(items))
 		return PTR_ERR(items);
 	bufs = kvmalloc_array(n, sizeof(*bufs), GFP_KERNEL_ACCOUNT);
-	ret = bufs ? check_items(ctx, items, n, index) : -ENOMEM;
+	ret = bufs ? check_items(items, n, index) : -ENOMEM;
 	if (!ret)
 		ret = register_items(ctx, items, bufs, n, index, arg->items);
 	kvfree(bufs);

@@ -3,8 +3,9 @@
  * Pages of a memory as runs: pages that follow one another physically are one extent, whether they belong to one folio
  * or not. A gigabyte of huge pages is 512 extents or fewer, in the worst case each page is one.
  *
- * Extents are kept in blocks of a page, so that no allocation and no copy grows with the memory. They are only ever
- * added, by the one that makes the memory; afterwards they don't change and need no lock.
+ * Extents are kept in blocks of a page and are never copied. Only the table of blocks grows with the memory, by
+ * doubling: a block describes a megabyte or more, so that is 8 bytes a megabyte at most, of virtually contiguous memory.
+ * Extents are only ever added, by the one that makes the memory; afterwards they don't change and need no lock.
  */
 #ifndef MC_EXTENT_H
 #define MC_EXTENT_H

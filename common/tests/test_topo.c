@@ -51,18 +51,6 @@ static void pci_ways_meet(void **state)
 	assert_int_equal(mc_topo_meet(&no_pci, &no_pci), MC_TOPO_UNKNOWN);
 }
 
-static void pci_hops(void **state)
-{
-	(void)state;
-	assert_int_equal(mc_topo_hops(&nic, &nic_port2), 0);
-	assert_int_equal(mc_topo_hops(&nic, &gpu_beside), 3);	/* down port, up port, down port */
-	assert_int_equal(mc_topo_hops(&gpu_beside, &nic), 3);
-	assert_int_equal(mc_topo_hops(&nic, &gpu_other_port), 4);
-	assert_int_equal(mc_topo_hops(&on_root_bus, &gpu_other_port), 1);
-	assert_int_equal(mc_topo_hops(&nic, &gpu_other_root), -1);
-	assert_int_equal(mc_topo_hops(&nic, &no_pci), -1);
-}
-
 static void pci_weights(void **state)
 {
 	(void)state;
@@ -80,8 +68,7 @@ static void pci_weights(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(weights_by_distance), cmocka_unit_test(pci_ways_meet), cmocka_unit_test(pci_hops),
-		cmocka_unit_test(pci_weights),
+		cmocka_unit_test(weights_by_distance), cmocka_unit_test(pci_ways_meet), cmocka_unit_test(pci_weights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
