@@ -28,7 +28,7 @@ struct round {
 	struct mcdev d;
 	uint8_t *mem;
 	uint8_t pool[16], uuid[16];
-	uint32_t buf, seg, id;
+	uint32_t buf, seg, id, gen;
 	int efd;
 	void *map;
 	struct mc_grant g;
@@ -271,7 +271,7 @@ static int simple(int cmd)
 
 static int do_info_get(void) { return simple(MC_CMD_INFO_GET); }
 static int do_node_set(void) { return mcnl_node_set(node_uuid, cluster, MC_AUTH_NONE); }
-static int do_key_set(void) { return mcnl_key_set(7, (const uint8_t *)"0123456789abcdef0123456789abcdef"); }
+static int do_key_set(void) { return mcnl_key_set(r.gen, (const uint8_t *)"0123456789abcdef0123456789abcdef"); }
 
 static int do_clock_set(void)
 {
@@ -364,6 +364,19 @@ static void need_grant(void)
 {
 	if (mcgrant_clock_own() || mcgrant_make(&r.g, r.pool, 8192, MC_GRANT_R | MC_GRANT_W))
 		abort();
+}
+
+/* The newest generation that the node has: an older one than two that other programs left here would be ESTALE. */
+static void need_gen(void)
+{
+	static struct mcnl_msg m;
+
+	r.gen = 0;
+	mcnl_begin(&m, MC_CMD_INFO_GET);
+	if (mcnl_call(&m) || mcnl_attr(&m, MC_ATTR_KEY_GEN, &r.gen, 4) != 4)
+		abort();
+	if (!r.gen)
+		r.gen = 7;
 }
 
 static void need_seg(void) { need_grant(); seg_open(r.d.fd, &r.seg); }
@@ -485,7 +498,7 @@ static const struct command ioctls[] = {
 static const struct command netlink[] = {
 	{ "INFO_GET", do_info_get, NULL, NULL },
 	{ "NODE_SET", do_node_set, NULL, NULL },
-	{ "KEY_SET", do_key_set, NULL, NULL },
+	{ "KEY_SET", do_key_set, need_gen, NULL },
 	{ "CLOCK_SET", do_clock_set, NULL, NULL },
 	{ "RAIL_ADD", do_rail_add, NULL, drop_rail },
 	{ "RAIL_DEL", do_rail_del, need_rail, NULL },
