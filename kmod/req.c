@@ -263,10 +263,10 @@ void mc_req_stop(struct mc_req *req, int err)
 /* ---- deadlines and close ---- */
 
 /*
- * Once more after the grace, or when the grant ends, unless it has completed. The work's references go to its second run
- * then. Whichever comes first under the lock decides who drops them: if the work is queued again, req_publish() finds it
- * there and cancels it, or it runs again and drops them itself; if the completion is first, the work is not queued, its
- * cancelling finds nothing, and this run drops them.
+ * Once more after the grace, or when the grant ends, unless it has completed. The work's references go to its second
+ * run then. Whichever comes first under the lock decides who drops them: if the work is queued again, req_publish()
+ * finds it there and cancels it, or it runs again and drops them itself; if the completion is first, the work is not
+ * queued, its cancelling finds nothing, and this run drops them.
  */
 static bool come_again(struct mc_req *req)
 {

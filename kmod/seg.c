@@ -29,8 +29,8 @@ static u32 hash(const u8 *uuid)
 }
 
 /*
- * Their own: each waits for as long as the slowest peer needs to let go, and there may be as many as there are segments.
- * On mc_wq they would keep the deadlines of requests from running.
+ * Their own: each waits for as long as the slowest peer needs to let go, and there may be as many as there are
+ * segments. On mc_wq they would keep the deadlines of requests from running.
  */
 int mc_seg_start(void)
 {
