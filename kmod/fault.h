@@ -29,7 +29,11 @@
 	X(ctrl_drop)		/* n-th control message is not sent */ \
 	X(ctrl_delay_ms)	/* value: delay before each control message */ \
 	X(post_delay_ms)	/* value: delay before each posted slice */ \
-	X(hello_version)	/* value: protocol major to claim */
+	X(hello_version)	/* value: protocol major to claim */ \
+	X(gen_back)		/* n-th segment that a peer opens is given as its previous generation */ \
+	X(gen_old)		/* value: all of them are */ \
+	X(changed_delay_ms)	/* value: delay before the news that a segment has grown is looked at */ \
+	X(changed_rail)		/* value: only if it comes over that rail */
 
 #define X(name) MC_FAULT_##name,
 enum mc_fault_id { MC_FAULTS(X) MC_FAULT_MAX };

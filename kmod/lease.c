@@ -3,6 +3,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "fault.h"
 #include "ibdev.h"
 #include "mem.h"
 #include "mrset.h"
@@ -112,6 +113,8 @@ static int open_desc(struct mc_pset *ps, struct mc_seg_desc *desc, struct mc_wir
 	msg->chunk_shift = ps->set.dev->chunk_shift;
 	msg->rights = desc->mem->rights | (desc->seg->target.needs_grant ? 0 : MC_WIRE_NO_GRANT);
 	msg->gen = desc->gen;
+	if (mc_fault_hit(gen_back) || mc_fault_value(gen_old))
+		msg->gen--;
 	return 0;
 }
 
@@ -119,18 +122,20 @@ static int open_desc(struct mc_pset *ps, struct mc_seg_desc *desc, struct mc_wir
 int mc_lease_serve_open(struct mc_pset *ps, struct mc_wire_msg *msg)
 {
 	struct mc_seg *seg = mc_seg_find(msg->seg);
-	struct mc_seg_desc *desc, *last = NULL;
+	struct mc_seg_desc *desc;
+	u32 gen, last = 0;	/* generations begin with 1 */
 	int ret = -ENOENT;
 
 	if (!seg)
 		return -ENOENT;
 	while (ret == -ENOENT && (desc = mc_seg_desc_get(seg))) {
-		if (desc != last)
+		gen = desc->gen;
+		if (gen != last)
 			ret = open_desc(ps, desc, msg);
 		mc_seg_desc_put(desc);
-		if (desc == last)
+		if (gen == last)
 			break;
-		last = desc;
+		last = gen;
 	}
 	mc_seg_put(seg);
 	return ret;

@@ -69,6 +69,7 @@ enum mc_path_state {
  * @carried: a slice ended well on it
  * @since: jiffies when it became live
  * @revokes: revocations of leases that no segment had yet (L)
+ * @overtaken: answers in a row that were older than what the owner had said before (work item)
  */
 struct mc_link {
 	struct mc_cset set;
@@ -80,6 +81,7 @@ struct mc_link {
 	bool carried;
 	unsigned long since;
 	u32 revokes;
+	u32 overtaken;
 };
 
 /**

@@ -229,6 +229,11 @@ static void unpost(struct mc_link *link, struct mc_conn *conn, struct mc_slice *
  * of the READ it answers, whose status is still that of success, warns (rxe_completer()), and puts the queue pair into
  * the error state. What the READ brought is anything. No kernel that is supported has a fix; the queue pair's state
  * tells.
+ *
+ * Not always: rxe posts the completion first (do_complete()) and sets the state a few instructions later
+ * (rxe_qp_error()). A completion that is seen in between, since this work item was polling the queue on another
+ * processor just then or rxe's task was preempted there, passes for a good one. The verbs have nothing that waits for
+ * rxe's task without ending the queue pair, so that much remains, on soft-RoCE.
  */
 static bool false_success(struct mc_conn *conn, struct mc_slice *slice)
 {

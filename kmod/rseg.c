@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/delay.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "event.h"
+#include "fault.h"
 #include "ibdev.h"
 #include "peer.h"
 #include "rdma.h"
@@ -12,6 +14,7 @@
 
 #define OPEN_MS		30000	/* the owner may have to register a large pool first */
 #define NKEYS_MAX	(1U << 24)
+#define OVERTAKEN_MAX	3	/* each needs an answer over another link that came between question and answer */
 
 /**
  * struct lease_info - what the owner said about a segment, on its way into struct mc_rseg
@@ -150,6 +153,7 @@ static struct mc_rlease *lease_make(struct mc_link *link, struct lease_info *inf
 	lease->epoch = link->set.epoch;
 	lease->lease = info->lease;
 	lease->chunk_shift = info->chunk_shift;
+	lease->gen = info->gen;
 	lease->nkeys = info->nkeys;
 	lease->len = info->len;
 	swap(lease->keys, info->keys);
@@ -176,6 +180,11 @@ static struct mc_rseg *find_live(struct mc_peer *peer, const u8 *seg)
 		    kref_get_unless_zero(&rseg->target.kref))
 			return rseg;
 	return NULL;
+}
+
+static bool is_outdated(struct mc_rseg *rseg)
+{
+	return rseg->outdated && rseg->target.gen <= rseg->outdated;
 }
 
 static struct mc_rseg *make(struct mc_peer *peer, const u8 *seg, struct lease_info *info)
@@ -268,13 +277,14 @@ static struct mc_rseg *open_by(struct mc_peer *peer, const u8 *seg, unsigned lon
 	for (;;) {
 		mutex_lock(&peer->lock);
 		rseg = find_live(peer, seg);
-		changed = rseg && rseg->changed;
+		changed = rseg && is_outdated(rseg);
 		mutex_unlock(&peer->lock);
 		if (rseg && !changed)
 			return rseg;
 		if (rseg) {
-			/* What is known of it is not true any more; a work item asks the owner. */
+			/* What is known of it is not true any more; a path's work item asks the owner. */
 			mc_target_put(&rseg->target);
+			mc_peer_want(peer);
 			if (time_after(jiffies, deadline))
 				return ERR_PTR(-ETIMEDOUT);
 			if (schedule_timeout_killable(HZ / 100))
@@ -438,7 +448,7 @@ static bool open_elsewhere(struct mc_rseg *rseg)
 
 /*
  * That the owner does not know it, or that it is another one, is the end of a segment, and so is any refusal when it is
- * open on no other link. Returns what is to be freed.
+ * open on no other link. Returns what is to be closed and freed.
  */
 static struct mc_rlease *settle(struct mc_link *link, struct mc_rseg *rseg, struct mc_rlease *lease, int err,
 				const struct lease_info *info, u32 revokes)
@@ -447,14 +457,16 @@ static struct mc_rlease *settle(struct mc_link *link, struct mc_rseg *rseg, stru
 
 	lockdep_assert_held(&link->path->peer->lock);
 	/* An answer that another link's has overtaken: it is asked for again. */
-	if (!err && info->gen < target->gen)
+	if (!err && info->gen < target->gen) {
+		link->overtaken++;
 		return lease;
+	}
+	link->overtaken = 0;
 	if (!err && (info->len < target->len || info->rights != target->rights))
 		err = -ESTALE;
 	if (!err) {
 		WRITE_ONCE(target->len, info->len);
 		WRITE_ONCE(target->gen, info->gen);
-		rseg->changed = false;
 	}
 	if (err == -ENOENT || err == -ESTALE || (err && !open_elsewhere(rseg)))
 		rseg->stale = true;
@@ -483,9 +495,12 @@ static int reopen_one(struct mc_link *link, struct mc_rseg *rseg)
 	mutex_lock(&link->path->peer->lock);
 	lease = settle(link, rseg, lease, ret, &info, revokes);
 	mutex_unlock(&link->path->peer->lock);
+	/* What the owner gave and nobody uses. One that it has revoked meanwhile is not there any more: no harm. */
+	if (lease && !ret)
+		close_lease(&link->set, lease->lease);
 	lease_free(lease);
 	queue_work(mc_net_wq, &link->path->peer->pump_work);
-	return 0;
+	return link->overtaken < OVERTAKEN_MAX ? 0 : -EPROTO;
 }
 
 int mc_rseg_reopen(struct mc_link *link)
@@ -525,6 +540,14 @@ void mc_rseg_all_stale(struct mc_peer *peer)
 	queue_work(mc_net_wq, &peer->pump_work);
 }
 
+static void delay_changed(struct mc_link *link)
+{
+	u64 ms = mc_fault_value(changed_delay_ms), rail = mc_fault_value(changed_rail);
+
+	if (ms && (!rail || rail == link->set.rail))
+		msleep(min_t(u64, ms, 60000));
+}
+
 /* From here on nothing new is posted; the acknowledgement follows the last slice that was posted on this link. */
 void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 {
@@ -535,6 +558,8 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 	bool changed = msg->type == MC_WIRE_SEG_CHANGED;
 	bool found = false, first = false;	/* other links have leases of their own, each is revoked */
 
+	if (changed)
+		delay_changed(link);
 	mutex_lock(&peer->lock);
 	list_for_each_entry(rseg, &peer->rsegs, link) {
 		lease = mc_rseg_lease(rseg, link->set.epoch);
@@ -544,7 +569,8 @@ void mc_rseg_revoke(struct mc_link *link, struct mc_wire_msg *msg)
 		first = !rseg->stale;
 		trace_mc_revoked(peer->node, seg, lease->lease);
 		rseg->stale |= !changed;
-		rseg->changed |= changed;
+		if (changed)
+			rseg->outdated = max(rseg->outdated, lease->gen);
 		lease->changed = changed;
 		lease->ack_due = true;
 		found = true;

@@ -15,6 +15,7 @@ struct mc_wire_msg;
  * @epoch: the link
  * @lease: the owner's number for it
  * @chunk_shift: log2 of the bytes that one key covers
+ * @gen: generation of the segment's memory that they are keys of
  * @len: bytes that they cover: less than the segment's while the owner's latest generation is not open on this link
  * @nkeys: entries of @keys
  * @keys: remote keys by chunk
@@ -28,6 +29,7 @@ struct mc_rlease {
 	u32 epoch;
 	u32 lease;
 	u8 chunk_shift;
+	u32 gen;
 	u64 len;
 	u32 nkeys;
 	u32 *keys;
@@ -44,7 +46,8 @@ struct mc_rlease {
  * @link: in the peer's list
  * @leases: one for each live link
  * @stale: it is gone for good: requests end with ESTALE
- * @changed: the owner said that it has grown and has not said yet how far
+ * @outdated: the latest generation of which the owner has said that it has been replaced. One that is as old says
+ *	nothing about the segment's length: a link on which the next is open may have told that long before
  */
 struct mc_rseg {
 	struct mc_target target;
@@ -52,7 +55,7 @@ struct mc_rseg {
 	struct list_head link;
 	struct list_head leases;
 	bool stale;
-	bool changed;
+	u32 outdated;
 };
 
 /**

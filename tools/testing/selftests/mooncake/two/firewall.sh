@@ -27,7 +27,8 @@ ok "and the rail" returns $((10 * MC_TIME_SCALE)) x 1 rail-del "$(x 1 rails | se
 pass 1
 x 1 rail rxe0 10.77.0.1 > /dev/null
 x 1 peer "$N2" 10.77.0.2
-ok "a put after the rule was removed" until_true 20 x 1 put "$N2" "$s" 0 4194304 3
+# On 6.12 it takes more than 40 s until a connection comes about again.
+ok "a put after the rule was removed" until_true 60 x 1 put "$N2" "$s" 0 4194304 3
 ok "and its bytes" x 2 get "$N2" "$s" 0 4194304 3
 
 # The owner is the one whose messages do not get out: its memory is free after revoke_ms all the same.

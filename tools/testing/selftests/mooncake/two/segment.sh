@@ -2,44 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Segments that a process exports, used from another node: names, rights, growth, and the owner's end.
 . "$(dirname "$0")/lib.sh"
-S=$MC_B/selftests/two/prog_segment
+. "$(dirname "$0")/lib.segment"
 MB=1048576
-
-# start NODE: a process there that does what `say` tells it
-start()
-{
-	echo 0 > "$OUT/asked$1"
-	: > "$OUT/seg$1"
-	LIMIT=600 on "$1" "$S" /tmp/segment.fifo > "$OUT/seg$1" 2>&1 &
-	until_true 20 grep -q ready "$OUT/seg$1"
-}
-
-# say NODE COMMAND...: the answer
-say()
-{
-	local n=$1 number
-	shift
-	number=$(($(cat "$OUT/asked$n") + 1))
-	echo $number > "$OUT/asked$n"
-	on "$n" sh -c "echo '$*' > /tmp/segment.fifo"
-	until_true 60 grep -q "^$number [^ ]" "$OUT/seg$n" > /dev/null
-	sed -n "s/^$number //p" "$OUT/seg$n"
-}
-
-# answers WANT NODE COMMAND...: the answer begins with WANT
-answers()
-{
-	local want=$1 got
-	shift
-	got=$(say "$@")
-	echo "$got"
-	[[ $got == "$want"* ]]
-}
-
-# uuid_of NODE COMMAND...: the segment that the answer names
-uuid_of() { say "$@" | sed -n 's/.*uuid=//p'; }
-
-killed() { on "$1" pkill -KILL -x prog_segment; }
 
 fresh || echo "# setting up failed"
 start 1
