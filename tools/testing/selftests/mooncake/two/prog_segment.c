@@ -8,7 +8,7 @@
  *	bytes OFF LEN SEED			are those in what was exported last? -> same|wrong at N
  *	open NODE NAME				as a handle, numbered from 0 -> result len rights gen uuid
  *	open-uuid NODE UUID			-> the same
- *	open-within NODE NAME MS		-> result
+ *	open-within NODE NAME MS		-> result, ms=how many it took
  *	put|get HANDLE OFF LEN SEED		-> result, get: with every byte compared
  *	loop HANDLE				gets a page until that fails -> result
  */
@@ -116,10 +116,15 @@ static void do_open(char **v, bool by_uuid)
 static void do_open_within(char **v)
 {
 	struct mc_seg_open o = { .size = sizeof(o), .timeout_ns = strtoull(v[2], NULL, 0) * 1000000 };
+	struct timespec a, b;
+	int ret;
 
 	mc_uuid_parse(v[0], o.node_uuid);
 	mcdev_name(o.name, v[1]);
-	printf("%s\n", name_of(mc_ioctl(dev.fd, MC_IOC_SEG_OPEN, &o)));
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	ret = mc_ioctl(dev.fd, MC_IOC_SEG_OPEN, &o);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	printf("%s ms=%lld\n", name_of(ret), (long long)(b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
 }
 
 static int request(uint8_t op, uint32_t handle, uint64_t off, uint64_t len)
