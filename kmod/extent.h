@@ -4,7 +4,7 @@
  * or not. A gigabyte of huge pages is 512 extents or fewer, in the worst case each page is one.
  *
  * Extents are kept in blocks of a page and are never copied. Only the table of blocks grows with the memory, by
- * doubling: a block describes a megabyte or more, so that is 8 bytes a megabyte at most, of virtually contiguous memory.
+ * doubling: a block describes a megabyte or more, so that is 8 bytes a megabyte at most, virtually contiguous.
  * Extents are only ever added, by the one that makes the memory; afterwards they don't change and need no lock.
  */
 #ifndef MC_EXTENT_H

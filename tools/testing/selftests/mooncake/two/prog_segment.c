@@ -124,7 +124,8 @@ static void do_open_within(char **v)
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	ret = mc_ioctl(dev.fd, MC_IOC_SEG_OPEN, &o);
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	printf("%s ms=%lld\n", name_of(ret), (long long)(b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
+	printf("%s ms=%lld\n", name_of(ret),
+	       (long long)(b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
 }
 
 static int request(uint8_t op, uint32_t handle, uint64_t off, uint64_t len)
