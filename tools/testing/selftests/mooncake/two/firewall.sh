@@ -7,6 +7,9 @@
 drop() { on "$1" sh -c 'nft add table inet wall && nft "add chain inet wall out { type filter hook output priority 0; }" &&
 	nft add rule inet wall out udp dport 4791 drop'; }
 pass() { on "$1" nft delete table inet wall; }
+# Soft-RoCE of 6.12 can give up the queue pair of rdma_cm's messages, which the kernel never revives (failure.rst).
+again() { on "$1" sh -c 'rdma resource show qp link rxe0/1 | grep -q "type GSI state ERR" || exit 0
+	rdma link delete rxe0 && rdma link add rxe0 type rxe netdev eth0'; }
 mrs() { objects "$1" | sed -n 's/.*mr=\([0-9]*\).*/\1/p'; }
 returns() { LIMIT=$1 "${@:2}"; }	# SECONDS COMMAND...
 
@@ -25,10 +28,10 @@ ok "nothing is in flight" until_true 5 gives 0 field 1 peers inflight
 ok "the peer can be removed" returns $((10 * MC_TIME_SCALE)) x 1 peer-del "$N2"
 ok "and the rail" returns $((10 * MC_TIME_SCALE)) x 1 rail-del "$(x 1 rails | sed -n 's/.*rail=\([0-9]*\).*/\1/p')"
 pass 1
+again 1
 x 1 rail rxe0 10.77.0.1 > /dev/null
 x 1 peer "$N2" 10.77.0.2
-# On 6.12 it takes more than 40 s until a connection comes about again.
-ok "a put after the rule was removed" until_true 60 x 1 put "$N2" "$s" 0 4194304 3
+ok "a put after the rule was removed" until_true 20 x 1 put "$N2" "$s" 0 4194304 3
 ok "and its bytes" x 2 get "$N2" "$s" 0 4194304 3
 
 # The owner is the one whose messages do not get out: its memory is free after revoke_ms all the same.
