@@ -148,8 +148,6 @@ part-$(notdir $(1)): $(foreach u,$(UNITS),$(if $(filter $(1),$($(u)-dir)),$(call
 TESTS += $(patsubst $(1)/tests/test_%.c,$(U)/test/$(notdir $(1))-%,$(wildcard $(1)/tests/test_*.c))
 endef
 $(foreach d,$(DIRS),$(eval $(call test-rules,$(d))))
-tests: $(TESTS)
-	@:
 
 # ---- the tests of common/ with sanitizers, as programs of 64 and of 32 bits ----
 
@@ -164,7 +162,11 @@ $(B)/unit-m$(1)/common-%: common/tests/test_%.c $(wildcard common/*.c common/*.h
 TESTS += $(patsubst common/tests/test_%.c,$(B)/unit-m$(1)/common-%,$(wildcard common/tests/test_*.c))
 endef
 $(foreach m,32 64,$(eval $(call bits-rules,$(m))))
-tests: $(TESTS)
+
+# ---- all of them, or those whose name contains TESTS_ONLY ----
+
+tests: $(foreach t,$(TESTS),$(if $(findstring $(or $(TESTS_ONLY),-),$(notdir $(t))),$(t)))
+	@:
 
 # ---- kernel selftests: each C file of one/, two/ and three/ is a program; C files beside those directories are linked to all ----
 
