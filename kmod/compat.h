@@ -9,6 +9,11 @@
 #include <linux/version.h>
 #include <net/genetlink.h>
 
+/* Also said by the README and Documentation/testing.rst. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "mooncake needs Linux 6.1 or newer"
+#endif
+
 /* 6.8 dropped the count: it was always 1 here. */
 static inline void mc_eventfd_signal(struct eventfd_ctx *efd)
 {
