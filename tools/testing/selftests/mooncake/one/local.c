@@ -37,24 +37,32 @@ TEST_F(node, new_pool_is_zeroed)
 		ASSERT_EQ(0, self->one.mem[i]);
 }
 
-/* Random ranges at random alignment against a model of the pool; everything around a READ stays as it was. */
+/*
+ * Random ranges at random alignment against a model of the pool, through a buffer that begins with a page and one that
+ * begins inside of one; everything around a READ stays as it was.
+ */
 TEST_F(node, random_ranges_match_a_model)
 {
 	uint64_t seed = getenv("MC_SEED") ? strtoull(getenv("MC_SEED"), NULL, 0) : (uint64_t)time(NULL);
-	uint8_t *model = calloc(1, ONE_POOL), *copy = malloc(ONE_BUF);
+	uint8_t *model = calloc(1, ONE_POOL), *copy = malloc(ONE_BUF), *mem[2];
+	uint32_t buf[2] = { self->one.buf };
 	int rounds = mc_rounds(500, 60), i;
 
+	mem[0] = self->one.mem;
+	mem[1] = mmap(NULL, ONE_BUF + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 1029;
+	ASSERT_EQ(0, mcdev_reg(self->one.d.fd, mem[1], ONE_BUF, &buf[1]));
 	TH_LOG("seed %llu", (unsigned long long)seed);
 	for (i = 0; i < rounds; i++) {
 		bool write = mc_rand(&seed) & 1;
 		uint64_t len = 1 + mc_rand(&seed) % (i % 4 ? 70000 : ONE_BUF);
 		uint64_t boff = mc_rand(&seed) % (ONE_BUF - len + 1), soff = mc_rand(&seed) % (ONE_POOL - len + 1);
-		struct mc_sqe e = mcdev_sqe(write ? MC_OP_WRITE : MC_OP_READ, self->one.buf, boff, self->one.seg, soff,
-					    len, (uint64_t)i);
+		int b = mc_rand(&seed) & 1;
+		struct mc_sqe e = mcdev_sqe(write ? MC_OP_WRITE : MC_OP_READ, buf[b], boff, self->one.seg, soff, len,
+					    (uint64_t)i);
 		struct mc_cqe c;
 
-		mc_fill(self->one.mem, ONE_BUF, mc_rand(&seed));
-		memcpy(copy, self->one.mem, ONE_BUF);
+		mc_fill(mem[b], ONE_BUF, mc_rand(&seed));
+		memcpy(copy, mem[b], ONE_BUF);
 		ASSERT_EQ(0, mcdev_do(&self->one.d, &e, 20 * SEC, &c));
 		ASSERT_EQ((uint64_t)i, c.cookie);
 		ASSERT_EQ(len, c.bytes);
@@ -64,7 +72,7 @@ TEST_F(node, random_ranges_match_a_model)
 			memcpy(model + soff, copy + boff, len);
 		else
 			memcpy(copy + boff, model + soff, len);
-		ASSERT_EQ(0, memcmp(copy, self->one.mem, ONE_BUF));
+		ASSERT_EQ(0, memcmp(copy, mem[b], ONE_BUF));
 	}
 }
 
