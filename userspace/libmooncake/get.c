@@ -192,10 +192,15 @@ static int best(const struct get_wave *w, const struct get_op *op)
 	return found < 0 ? sick : found;
 }
 
-/* When others could be asked, an attempt does not wait for the call's deadline. */
-static uint64_t attempt_limit(const struct get_op *op, uint64_t left_ns)
+static bool is_trial(const struct get_wave *w, const struct get_op *op)
 {
-	uint64_t limit = MC_TRY_NS + op->reply->size * MC_TRY_NS_BYTE;
+	return mc_health_doubtful(&w->s->health, op->reply->replicas[op->chosen]->node_uuid.data);
+}
+
+/* When others could be asked, an attempt does not wait for the call's deadline. */
+static uint64_t attempt_limit(const struct get_wave *w, const struct get_op *op, uint64_t left_ns)
+{
+	uint64_t limit = (is_trial(w, op) ? MC_TRIAL_NS : MC_TRY_NS) + op->reply->size * MC_TRY_NS_BYTE;
 
 	return count_usable(op) && limit < left_ns ? limit : left_ns;
 }
@@ -263,7 +268,7 @@ static void choose(struct get_wave *w, struct get_op *op)
 		}
 		op->chosen = i;
 		op->tried |= 1ull << i;
-		until = mc_now_ns() + attempt_limit(op, mc_left_ns(w->deadline));
+		until = mc_now_ns() + attempt_limit(w, op, mc_left_ns(w->deadline));
 		if (!mc_segref_get_once(w->s, &w->no, op->reply->replicas[i], until, &op->seg, &err))
 			break;
 		replica_failed(w, op, &err);
@@ -272,11 +277,15 @@ static void choose(struct get_wave *w, struct get_op *op)
 	op->state = GET_MOVING;
 }
 
-/* The time of one attempt: what is left, or less as long as every item has another replica. */
+/*
+ * The time of one attempt: what is left, or less as long as every item has another replica. A node that failed when it
+ * was asked last costs a moment when it is tried again, not a second: the items of one attempt have one deadline, so
+ * that holds when all of them are trials.
+ */
 static uint64_t attempt_ns(const struct get_wave *w)
 {
-	uint64_t left = mc_left_ns(w->deadline), most = 0, bytes = 0;
-	bool others = true;
+	uint64_t left = mc_left_ns(w->deadline), most = 0, bytes = 0, limit;
+	bool others = true, trials = true;
 	size_t i;
 
 	for (i = 0; i < w->n; i++) {
@@ -287,11 +296,13 @@ static uint64_t attempt_ns(const struct get_wave *w)
 			continue;
 		n = count_usable(op);
 		others &= n > 0;
+		trials &= is_trial(w, op);
 		bytes += op->reply->size;
 		most = n > most ? n : most;
 	}
-	if (others && MC_TRY_NS + bytes * MC_TRY_NS_BYTE < left)
-		return MC_TRY_NS + bytes * MC_TRY_NS_BYTE;
+	limit = (trials ? MC_TRIAL_NS : MC_TRY_NS) + bytes * MC_TRY_NS_BYTE;
+	if (others && limit < left)
+		return limit;
 	return left / (most + 1);
 }
 

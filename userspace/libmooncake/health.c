@@ -51,6 +51,16 @@ bool mc_health_sick(struct mc_health *h, const uint8_t *uuid, uint64_t now_ns)
 	return sick;
 }
 
+bool mc_health_doubtful(struct mc_health *h, const uint8_t *uuid)
+{
+	bool doubtful;
+
+	pthread_mutex_lock(&h->lock);
+	doubtful = find(h, uuid) >= 0;
+	pthread_mutex_unlock(&h->lock);
+	return doubtful;
+}
+
 static void failed(struct mc_health *h, const uint8_t *uuid, uint64_t now_ns)
 {
 	int i = find(h, uuid);

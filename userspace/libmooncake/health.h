@@ -46,6 +46,15 @@ void mc_health_init(struct mc_health *h);
 bool mc_health_sick(struct mc_health *h, const uint8_t *uuid, uint64_t now_ns);
 
 /**
+ * mc_health_doubtful() - did the node fail when it was asked last, however long ago that was?
+ * @h: health
+ * @uuid: node
+ *
+ * Return: true: asking it is a trial.
+ */
+bool mc_health_doubtful(struct mc_health *h, const uint8_t *uuid);
+
+/**
  * mc_health_note() - how an attempt ended
  * @h: health
  * @uuid: node

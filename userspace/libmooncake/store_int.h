@@ -32,6 +32,7 @@
  * second, and one that is not costs a second.
  */
 #define MC_TRY_NS		(1000 * 1000000ull)
+#define MC_TRIAL_NS		(50 * 1000000ull)	/* of a node that failed when it was asked last */
 #define MC_TRY_NS_BYTE		100u
 
 /* After the deadline: how long the kernel may take to end what it has, and the master to hear of it. */

@@ -354,6 +354,13 @@ static void c22_second_copy(void **state)
 		assert_int_equal(e->res.retries, 0);
 		check(e, 'a', 0, 5000);
 	}
+	/* Its time is over and it is silent still: to find that out costs a moment, not another second. */
+	e->s->health.node[0].until_ns = 0;
+	t0 = mc_now_ns();
+	assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
+	assert_true(mc_now_ns() - t0 < 900 * MS);
+	assert_int_equal(e->res.retries, 1);
+	check(e, 'a', 0, 5000);
 	e->fk->segs[1].silent = false;
 	e->s->health.node[0].until_ns = 0;
 	assert_int_equal(get(e, "a", 0, 5000, NULL), 0);
