@@ -70,6 +70,7 @@ enum mc_path_state {
  * @since: jiffies when it became live
  * @revokes: revocations of leases that no segment had yet (L)
  * @overtaken: answers in a row that were older than what the owner had said before (work item)
+ * @outrun: segments in a row that had grown before their keys were there (work item)
  */
 struct mc_link {
 	struct mc_cset set;
@@ -82,6 +83,7 @@ struct mc_link {
 	unsigned long since;
 	u32 revokes;
 	u32 overtaken;
+	u32 outrun;
 };
 
 /**

@@ -15,6 +15,8 @@
 #define OPEN_MS		30000	/* the owner may have to register a large pool first */
 #define NKEYS_MAX	(1U << 24)
 #define OVERTAKEN_MAX	3	/* each needs an answer over another link that came between question and answer */
+#define OUTRUN_MAX	100	/* each needs a segment that grows between two questions, */
+#define OUTRUN_MS	20	/* of which the next come so much later */
 
 /**
  * struct lease_info - what the owner said about a segment, on its way into struct mc_rseg
@@ -105,6 +107,11 @@ static int check_info(struct mc_wire_msg *msg, struct lease_info *info)
 	return info->keys ? 0 : -ENOMEM;
 }
 
+/*
+ * -ENOENT is the owner's answer to SEG_OPEN and means that there is no such segment. Keys that are not there any more
+ * are another thing: the memory that they were of has been replaced by a larger one since, or the segment is gone,
+ * which only the next SEG_OPEN tells: -EAGAIN.
+ */
 static int open_at_owner(struct mc_cset *set, const u8 *seg, struct lease_info *info, u32 timeout_ms)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
@@ -126,6 +133,8 @@ static int open_at_owner(struct mc_cset *set, const u8 *seg, struct lease_info *
 	if (!ret)
 		ret = fetch_keys(set, msg, info, deadline);
 	if (ret) {
+		if (ret == -ENOENT)
+			ret = -EAGAIN;
 		close_lease(set, info->lease);
 		kvfree(info->keys);
 		info->keys = NULL;
@@ -243,6 +252,7 @@ static struct mc_rseg *publish(struct mc_link *link, struct mc_rseg *mine, struc
 	return rseg;
 }
 
+/* -ENOTCONN: nothing is wrong with the segment, ask again. */
 static struct mc_rseg *open_on(struct mc_link *link, const u8 *seg, u32 timeout_ms)
 {
 	u32 revokes = READ_ONCE(link->revokes);
@@ -253,7 +263,7 @@ static struct mc_rseg *open_on(struct mc_link *link, const u8 *seg, u32 timeout_
 	int ret = open_at_owner(&link->set, seg, &info, timeout_ms);
 
 	if (ret)
-		return ERR_PTR(ret);
+		return ERR_PTR(ret == -EAGAIN ? -ENOTCONN : ret);
 	rseg = make(peer, seg, &info);
 	lease = rseg ? lease_make(link, &info) : NULL;
 	kvfree(info.keys);
@@ -282,9 +292,12 @@ static struct mc_rseg *open_by(struct mc_peer *peer, const u8 *seg, unsigned lon
 		if (rseg && !changed)
 			return rseg;
 		if (rseg) {
-			/* What is known of it is not true any more; a path's work item asks the owner. */
+			/* What is known of it is not true any more; a path's work item asks the owner, if one can. */
 			mc_target_put(&rseg->target);
-			mc_peer_want(peer);
+			link = mc_peer_link(peer, deadline);
+			if (IS_ERR(link))
+				return ERR_CAST(link);
+			mc_cset_put(&link->set);
 			if (time_after(jiffies, deadline))
 				return ERR_PTR(-ETIMEDOUT);
 			if (schedule_timeout_killable(HZ / 100))
@@ -301,7 +314,7 @@ static struct mc_rseg *open_by(struct mc_peer *peer, const u8 *seg, unsigned lon
 			return rseg;
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
-		/* The link broke; another one or its successor will do. */
+		/* The link broke, or the segment grew; another link or its successor, or another answer, will do. */
 		schedule_timeout_killable(HZ / 50);
 	}
 }
@@ -492,6 +505,12 @@ static int reopen_one(struct mc_link *link, struct mc_rseg *rseg)
 		lease_free(lease);
 		return !lease ? -ENOMEM : ret ?: -ENOTCONN;
 	}
+	if (ret == -EAGAIN) {
+		lease_free(lease);
+		msleep(OUTRUN_MS);
+		return ++link->outrun < OUTRUN_MAX ? 0 : -EPROTO;
+	}
+	link->outrun = 0;
 	mutex_lock(&link->path->peer->lock);
 	lease = settle(link, rseg, lease, ret, &info, revokes);
 	mutex_unlock(&link->path->peer->lock);

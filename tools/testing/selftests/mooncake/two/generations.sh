@@ -50,4 +50,36 @@ ok "the connections are given back" until_true 20 live 1 0
 ok "it can be opened" until_true 10 opens $((2 * MB)) 2
 killed 1
 killed 2
+
+# Memory that is replaced between a segment's opening and its keys: this node's questions come late.
+slow() { x 1 fault ctrl_delay_ms $(($1 * MC_TIME_SCALE)); }
+grows() { answers "OK off=$((($1 - 1) * MB)) len=$(($1 * MB)) gen=$1" 2 export quick all $MB $((60 + $1)); }
+fresh ping_ms=10000 ping_miss=100 revoke_ms=60000 || echo "# setting up failed"
+start 1
+start 2
+u=$(uuid_of 2 export other all $MB 71)
+ok "a segment is opened, so that there is a connection" opens $MB 1
+u=$(uuid_of 2 export quick all $MB 61)
+slow 1500
+opens $((2 * MB)) 2 > "$OUT/opens" &
+ok "of another one the owner has said how long it is" until_true 10 gives 1 held "$u"
+ok "it grows before its keys are asked for" grows 2
+slow 0
+ok "and is opened all the same" wait $!
+slow 1500
+ok "it grows again" grows 3
+ok "of which the owner has said how long it is now" until_true 10 gives 1 held "$u"
+ok "it grows before the keys of that are asked for" grows 4
+slow 0
+ok "and is not taken for gone" answers "OK same" 1 get 1 0 $MB 61
+ok "the whole of it is there" answers "OK same" 1 get 1 $((3 * MB)) $MB 64
+slow 3000
+ok "it grows once more" grows 5
+says EHOSTUNREACH say 1 open-uuid "$N2" "$u" > "$OUT/opens" &
+sleep 1
+ok "the peer is removed before the new length is known" x 1 peer-del "$N2"
+ok "whoever waits for that is told: EHOSTUNREACH" wait $!
+slow 0
+killed 1
+killed 2
 finish
