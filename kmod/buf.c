@@ -14,6 +14,7 @@
 #include "mem.h"
 #include "useg.h"
 
+static struct workqueue_struct *buf_wq;	/* ends of buffers; no work in it waits for other work in it */
 static DEFINE_SPINLOCK(buf_list_lock);
 static LIST_HEAD(buf_list);
 static u32 buf_count;
@@ -311,7 +312,7 @@ struct mc_buf *mc_buf_get(struct mc_ctx *ctx, u32 id)
 void mc_buf_put(struct mc_buf *buf)
 {
 	if (refcount_dec_and_test(&buf->io))
-		queue_work(mc_wq, &buf->release_work);
+		queue_work(buf_wq, &buf->release_work);
 }
 
 int mc_buf_unregister(struct mc_ctx *ctx, u32 id)
@@ -361,4 +362,20 @@ bool mc_buf_nth(unsigned long n, struct mc_buf_info *info)
 u32 mc_buf_count(void)
 {
 	return READ_ONCE(buf_count);
+}
+
+/*
+ * Their own: registrations are withdrawn one after the other, each as long as its device takes, and a process may have
+ * left thousands. On mc_wq they would keep the deadlines of requests from running.
+ */
+int mc_buf_init(void)
+{
+	buf_wq = alloc_workqueue("mooncake_buf", WQ_UNBOUND, 0);
+	return buf_wq ? 0 : -ENOMEM;
+}
+
+/* Every buffer has let go of its context; what may be left is the end of a work item, which this waits for. */
+void mc_buf_exit(void)
+{
+	destroy_workqueue(buf_wq);
 }

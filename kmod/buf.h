@@ -57,6 +57,9 @@ int mc_buf_register_batch(struct mc_ctx *ctx, struct mc_buf_reg_batch *arg);
 int mc_buf_unregister(struct mc_ctx *ctx, u32 id);
 void mc_buf_unregister_all(struct mc_ctx *ctx);
 
+int mc_buf_init(void);
+void mc_buf_exit(void);	/* no context is left */
+
 /**
  * mc_buf_get - the buffer behind a handle, with an io reference
  * @ctx: file

@@ -221,6 +221,8 @@ int mc_cset_connect(struct mc_cset *set, int index, struct sockaddr *src, struct
 	}
 	end = mc_cmid_end_new(set->dev);
 	ret = PTR_ERR_OR_ZERO(end);
+	if (ret == -EBUSY)
+		mc_cset_break(set, ret, "this node can't send: rdma_cm is stuck with ids of %s", set->dev->name);
 	if (ret)
 		goto broken;
 	id = rdma_create_id(&init_net, conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
@@ -361,10 +363,14 @@ void mc_cset_destroy(struct mc_cset *set)
 	/* Data first: a message handler may wait for a registration that only ends when its queue pair is flushed. */
 	for (i = MC_CONNS - 1; i >= 0; i--)
 		conn_down(&set->conn[i]);
-	for (i = 0; i < MC_CONNS; i++)
-		conn_forget(&set->conn[i]);
 	mutex_unlock(&set->setup_lock);
 	mc_ctrl_stop(set);
+	/*
+	 * A message handler may still have looked at the control connection's id (own_mtu()): only now none runs. The
+	 * lock is not needed, since nobody connects or accepts on a dead set, nor posts.
+	 */
+	for (i = 0; i < MC_CONNS; i++)
+		conn_forget(&set->conn[i]);
 	mc_ctrl_free(set);
 	mc_cset_put(set);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <rdma/rdma_cm.h>
@@ -6,14 +7,23 @@
 #include "cmid.h"
 #include "ibdev.h"
 
+#define STUCK_JIFFIES	(5 * HZ)	/* an id whose destruction takes longer is stuck, and what waits behind it */
+
 /* Of its own, since its work may take for ever. */
 static struct workqueue_struct *cmid_wq;
+
+/* That many wait is no reason by itself: they may be the end of many connections at once, which takes its time. */
+static bool stuck(struct mc_ibdev *dev)
+{
+	return atomic_read(&dev->nids) >= MC_CMIDS_MAX &&
+	       time_after(jiffies, READ_ONCE(dev->ids_since) + STUCK_JIFFIES);
+}
 
 struct mc_cmid_end *mc_cmid_end_new(struct mc_ibdev *dev)
 {
 	struct mc_cmid_end *end;
 
-	if (atomic_read(&dev->nids) >= MC_CMIDS_MAX) {
+	if (stuck(dev)) {
 		pr_warn_ratelimited("mooncake: %s: the last messages of %u connections have not been sent\n", dev->name,
 				    MC_CMIDS_MAX);
 		return ERR_PTR(-EBUSY);
@@ -43,7 +53,9 @@ void mc_cmid_destroy(struct mc_cmid_end *end, struct rdma_cm_id *id)
 	struct mc_ibdev *dev = end->dev;
 
 	end->id = id;
-	atomic_inc(&dev->nids);
+	/* The first: what the stamp says is of another time. */
+	if (atomic_inc_return(&dev->nids) == 1)
+		WRITE_ONCE(dev->ids_since, jiffies);
 	/* The work item's. It may have taken this id before queue_work() begins: then it runs once more for nothing. */
 	kref_get(&dev->kref);
 	llist_add(&end->link, &dev->ids);
@@ -58,6 +70,7 @@ static void ids_work(struct work_struct *work)
 	struct llist_node *ids = llist_del_all(&dev->ids);
 
 	llist_for_each_entry_safe(end, next, ids, link) {
+		WRITE_ONCE(dev->ids_since, jiffies);
 		rdma_destroy_id(end->id);
 		atomic_dec(&dev->nids);
 		kfree(end);

@@ -12,6 +12,10 @@
  * mc_cmid_deafen() returns, and the set may be freed before the id. The work item holds a reference to its device
  * (struct mc_ibdev).
  *
+ * What rdma_cm refuses by itself (a request for which it finds no listener any more, or can't make an id) is out of
+ * reach: it rejects such requests with an id of its own, and destroying the last listener of a port number can wait
+ * until that message is sent. So can deleting a rail, behind a firewall of its own node.
+ *
  * Only two wait for these work items, and with no limit: the removal of the device, for which rdma_cm would wait
  * itself, and the unloading of the module, whose code the handler and the work items are.
  */
@@ -23,7 +27,7 @@
 struct mc_ibdev;
 struct rdma_cm_id;
 
-#define MC_CMIDS_MAX	256	/* a device with so many ids that could not be destroyed yet makes no new ones */
+#define MC_CMIDS_MAX	256	/* a device makes no new ids when so many wait and the one it is at takes over 5 s */
 
 /**
  * struct mc_cmid_end - what it takes to destroy an id; made with the id, so that its end allocates nothing

@@ -35,6 +35,7 @@ struct netlink_ext_ack;
  * @mrsets: registrations on this device (struct mc_mrset.dev_link)
  * @ids: rdma_cm's ids that are to be destroyed (cmid.h)
  * @nids: how many are not destroyed yet
+ * @ids_since: jiffies when the destruction of the one that is being destroyed began
  * @ids_work: destroys them; holds a reference
  */
 struct mc_ibdev {
@@ -53,6 +54,7 @@ struct mc_ibdev {
 	struct list_head mrsets;
 	struct llist_head ids;
 	atomic_t nids;
+	unsigned long ids_since;
 	struct work_struct ids_work;
 };
 

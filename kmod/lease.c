@@ -8,6 +8,7 @@
 #include "mem.h"
 #include "mrset.h"
 #include "pset.h"
+#include "quarantine.h"
 #include "rail.h"
 #include "seg.h"
 #include "trace.h"
@@ -268,7 +269,7 @@ out:
 	mutex_unlock(&mc_psets_lock);
 }
 
-void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left)
+void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, struct mc_lines *lines)
 {
 	struct mc_lease *lease;
 	struct mc_pset *ps;
@@ -278,9 +279,8 @@ void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left)
 		list_for_each_entry(lease, &ps->leases, link) {
 			if (lease->desc->mem != mem)
 				continue;
-			if (!*left)
+			if (!mc_lines_next(lines))
 				goto out;
-			--*left;
 			seq_printf(m, "  node %pUb has lease %u through rail %u\n", ps->set.node, lease->id,
 				   ps->rail->id);
 		}

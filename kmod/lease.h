@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 struct mc_ibdev;
+struct mc_lines;
 struct mc_mem;
 struct mc_rail;
 struct rdma_cm_event;
@@ -58,8 +59,8 @@ void mc_lease_show(struct seq_file *m, u32 max);	/* debugfs: who holds which seg
  * mc_lease_show_mem - debugfs: which peers know keys of a memory
  * @m: file
  * @mem: memory, alive
- * @left: lines that may still be shown; less afterwards
+ * @lines: how many may still be shown
  */
-void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left);
+void mc_lease_show_mem(struct seq_file *m, struct mc_mem *mem, struct mc_lines *lines);
 
 #endif /* MC_LEASE_H */

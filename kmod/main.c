@@ -7,6 +7,7 @@
 #include <linux/moduleparam.h>
 #include <linux/workqueue.h>
 
+#include "buf.h"
 #include "ctx.h"
 #include "dev.h"
 #include "engine.h"
@@ -68,9 +69,12 @@ static int __init mc_init(void)
 	ret = mc_stats_init();
 	if (ret)
 		goto err_destroy_wq;
-	ret = mc_req_init();
+	ret = mc_buf_init();
 	if (ret)
 		goto err_stats_exit;
+	ret = mc_req_init();
+	if (ret)
+		goto err_buf_exit;
 	ret = mc_local_init();
 	if (ret)
 		goto err_req_exit;
@@ -113,6 +117,8 @@ err_local_exit:
 	mc_local_exit();
 err_req_exit:
 	mc_req_exit();
+err_buf_exit:
+	mc_buf_exit();
 err_stats_exit:
 	mc_stats_exit();
 err_destroy_wq:
@@ -129,7 +135,6 @@ static void __exit mc_exit(void)
 {
 	mc_genl_exit();
 	mc_ctx_drain_all();
-	mc_seg_flush();	/* the tidy way, while there are connections to tell peers on */
 	mc_net_exit();
 	mc_pool_exit();
 	mc_seg_sysfs_exit();
@@ -137,6 +142,7 @@ static void __exit mc_exit(void)
 	mc_debugfs_exit();
 	mc_dev_exit();
 	mc_local_exit();
+	mc_buf_exit();
 	flush_workqueue(mc_wq);
 	mc_req_exit();
 	mc_stats_exit();

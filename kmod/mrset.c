@@ -12,6 +12,7 @@
 #include "mc_mr.h"
 #include "mem.h"
 #include "mrset.h"
+#include "quarantine.h"
 #include "trace.h"
 
 /**
@@ -425,22 +426,22 @@ static u64 registered(const struct mc_mrset *set)
 	return n;
 }
 
-void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left)
+void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem, struct mc_lines *lines)
 {
 	struct mc_mrset *set;
 
-	if (!*left)
+	if (lines->more)
 		return;
 	if (!mutex_trylock(&mem->mr_lock)) {
-		--*left;
+		if (!mc_lines_next(lines))
+			return;
 		/* By whoever registers, withdraws (which may wait for a device), or looks something up. */
 		seq_printf(m, "  devices not shown: registrations of its %lu pages are locked just now\n", mem->npages);
 		return;
 	}
 	list_for_each_entry(set, &mem->mrsets, mem_link) {
-		if (!*left)
+		if (!mc_lines_next(lines))
 			break;
-		--*left;
 		seq_printf(m, "  device %s has %llu of %llu chunks\n", set->dev->name, registered(set), set->nchunks);
 	}
 	mutex_unlock(&mem->mr_lock);

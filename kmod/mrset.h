@@ -16,6 +16,7 @@
 
 struct mc_cset;
 struct mc_ibdev;
+struct mc_lines;
 struct mc_mem;
 struct seq_file;
 
@@ -74,8 +75,8 @@ void mc_mrset_show(struct seq_file *m, struct mc_ibdev *dev, u32 max);
  * mc_mrset_show_mem - debugfs: on which devices a memory is registered
  * @m: file
  * @mem: memory, alive
- * @left: lines that may still be shown; less afterwards
+ * @lines: how many may still be shown
  */
-void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem, u32 *left);
+void mc_mrset_show_mem(struct seq_file *m, struct mc_mem *mem, struct mc_lines *lines);
 
 #endif /* MC_MRSET_H */

@@ -128,7 +128,8 @@ static int early_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
  * When the handler returns an error, rdma_cm destroys the request's end there and then, and whoever destroys the
  * listener waits for that. With any error but one it says no to the other node first, and waits until that is sent,
  * perhaps for ever (cmid.h). So what is refused is refused by the work item, and what there is no room for is
- * forgotten: the other node asks again, until its time is over.
+ * forgotten. The other node hears nothing: rdma_cm would repeat the request, but not within the 3 s that an attempt
+ * has by default (connect_ms), so the attempt times out and the next one asks anew.
  */
 #define FORGET	(-ENOMEM)
 

@@ -28,31 +28,32 @@ void mc_quarantine_del(struct mc_quarantine *q)
 	mutex_unlock(&list_lock);
 }
 
-static void show_one(struct seq_file *m, const struct mc_quarantine *q, u32 *left)
+static void show_one(struct seq_file *m, const struct mc_quarantine *q, struct mc_lines *lines)
 {
-	--*left;
+	if (!mc_lines_next(lines))
+		return;
 	if (q->seg)
 		seq_printf(m, "segment %pUb", q->seg);
 	else
 		seq_printf(m, "buffer %08x pid %u", q->id, q->pid);
 	seq_printf(m, " bytes %llu requests %u since %llu ms\n", q->mem->len, refcount_read(q->io),
 		   (ktime_get_boottime_ns() - q->since) / NSEC_PER_MSEC);
-	mc_lease_show_mem(m, q->mem, left);
-	mc_mrset_show_mem(m, q->mem, left);
+	mc_lease_show_mem(m, q->mem, lines);
+	mc_mrset_show_mem(m, q->mem, lines);
 }
 
 void mc_quarantine_show(struct seq_file *m, u32 max)
 {
 	const struct mc_quarantine *q;
-	u32 left = max;
+	struct mc_lines lines = { .left = max };
 
 	mutex_lock(&list_lock);
 	list_for_each_entry(q, &waiting, link) {
-		if (!left)
+		if (lines.more)
 			break;
-		show_one(m, q, &left);
+		show_one(m, q, &lines);
 	}
 	mutex_unlock(&list_lock);
-	if (!left)
+	if (lines.more)
 		seq_puts(m, "...\n");
 }

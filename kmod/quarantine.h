@@ -37,6 +37,27 @@ struct mc_quarantine {
 };
 
 /**
+ * struct mc_lines - how much of a list may still be shown
+ * @left: so many lines
+ * @more: there was one too many
+ */
+struct mc_lines {
+	u32 left;
+	bool more;
+};
+
+/**
+ * mc_lines_next - may one more be shown?
+ * @lines: counts it
+ */
+static inline bool mc_lines_next(struct mc_lines *lines)
+{
+	lines->more = !lines->left;
+	lines->left -= !lines->more;
+	return !lines->more;
+}
+
+/**
  * mc_quarantine_add - it was given back
  * @q: @mem, @io, @seg, @id and @pid are filled in
  *
@@ -53,7 +74,7 @@ void mc_quarantine_del(struct mc_quarantine *q);
 /**
  * mc_quarantine_show - debugfs
  * @m: file
- * @max: so many things at most
+ * @max: so many lines at most; then "..." if there is more
  */
 void mc_quarantine_show(struct seq_file *m, u32 max);
 

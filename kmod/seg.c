@@ -38,11 +38,6 @@ int mc_seg_start(void)
 	return seg_wq ? 0 : -ENOMEM;
 }
 
-void mc_seg_flush(void)
-{
-	flush_workqueue(seg_wq);
-}
-
 /* The works that are left are queued or running; each drops a reference of its segment. */
 void mc_seg_exit(void)
 {

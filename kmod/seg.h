@@ -97,7 +97,6 @@ struct mc_seg {
 };
 
 int mc_seg_start(void);	/* before the first segment; 0 or -ENOMEM */
-void mc_seg_flush(void);	/* waits for what has begun to end; bounded, as what peers are waited for is */
 void mc_seg_exit(void);	/* waits until no segment is left */
 
 /**
