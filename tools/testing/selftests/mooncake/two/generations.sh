@@ -61,11 +61,12 @@ u=$(uuid_of 2 export other all $MB 71)
 ok "a segment is opened, so that there is a connection" opens $MB 1
 u=$(uuid_of 2 export quick all $MB 61)
 slow 1500
-opens $((2 * MB)) 2 > "$OUT/opens" &
+say 1 open-uuid "$N2" "$u" > "$OUT/opens" &
 ok "of another one the owner has said how long it is" until_true 10 gives 1 held "$u"
 ok "it grows before its keys are asked for" grows 2
 slow 0
-ok "and is opened all the same" wait $!
+wait $!
+ok "and is opened all the same" says "len=$((2 * MB)) rights=3 gen=2" cat "$OUT/opens"
 slow 1500
 ok "it grows again" grows 3
 ok "of which the owner has said how long it is now" until_true 10 gives 1 held "$u"
@@ -75,10 +76,11 @@ ok "and is not taken for gone" answers "OK same" 1 get 1 0 $MB 61
 ok "the whole of it is there" answers "OK same" 1 get 1 $((3 * MB)) $MB 64
 slow 3000
 ok "it grows once more" grows 5
-says EHOSTUNREACH say 1 open-uuid "$N2" "$u" > "$OUT/opens" &
+say 1 open-uuid "$N2" "$u" > "$OUT/opens" &
 sleep 1
 ok "the peer is removed before the new length is known" x 1 peer-del "$N2"
-ok "whoever waits for that is told: EHOSTUNREACH" wait $!
+wait $!
+ok "whoever waits for that is told: EHOSTUNREACH" says EHOSTUNREACH cat "$OUT/opens"
 slow 0
 killed 1
 killed 2
