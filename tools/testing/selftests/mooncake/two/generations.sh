@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# tags: long
 # A segment that grows: what its owner says of its generations comes late, out of order, or is not true.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib.segment"
